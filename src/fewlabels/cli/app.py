@@ -1,5 +1,6 @@
 """The application: its verbs, error messages and exit codes. Each verb is a module, imported when it is called."""
 
+import gc
 import os
 import sys
 
@@ -14,12 +15,14 @@ VERBS = {
     "doctor": "Check a file: what is in it, what is wrong, what can be assessed, what to run next.",
     "assess": "Estimate how good the model is, per group and overall, with credible intervals.",
     "compare": "Estimate how much two groups differ, and whether the difference matters.",
+    "rate": "Estimate how good outputs are by people's standard, from few grades of people and many of judges.",
     "fairness": "Estimate how differently the model treats groups of people, with credible intervals.",
     "surface": "Estimate how good the model is for every combination of attributes, with credible intervals.",
     "label": """Label items one by one, chosen for a goal, and watch the estimate improve.
 
 It opens a page in the browser, served to this machine only; --terminal labels in the terminal instead. The terminal \
 ignores keys typed before an item is shown.""",
+    "serve": "Serve the labelling pages of all sessions in a folder, under one address.",
     "access": "Manage access to the labelling page: invite annotators, revoke their links, print the links.",
     "ask": "Choose the items to label next, for scripts, spreadsheets and other labelling tools.",
     "tell": "Record answers, or undo the last one.",
@@ -42,6 +45,7 @@ UNSUPPORTED_OPTIONS = {  # options of other verbs that users may expect here
     ("plan", "--classes"): "simulated labels are drawn from the classes that are predicted, scored or labelled",
 }
 DEBUG_VARIABLE = "FEWLABELS_DEBUG"
+OBJECTS_PER_COLLECTION = 100_000  # importing creates many objects and little garbage: a tenth of the time, by default
 
 app = App(
     name="fewlabels",
@@ -59,10 +63,11 @@ app.register_install_completion_command(
 
 
 def main() -> None:
-    """Run a verb and exit: 0 done, 1 could not run, 2 done and a `--fail-if` condition holds."""
+    """Run the application: call a verb and exit: 0 done, 1 could not run, 2 done and a `--fail-if` condition holds."""
+    gc.set_threshold(OBJECTS_PER_COLLECTION)
     try:
         with naming_options():
-            code = app(sys.argv[1:], print_error=False)
+            code = app(_name_stdin(sys.argv[1:]), print_error=False)
     except CycloptsError as error:
         code = _print_error(" ".join(_explain_usage_error(error).split("\n")))
     except InputError as error:
@@ -81,6 +86,15 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _name_stdin(words: list[str]) -> list[str]:
+    """Write the FILE `-` as a path; cyclopts takes it for an option.
+
+    >>> _name_stdin(["assess", "-", "--json", "-"])
+    ['assess', '/dev/stdin', '--json', '-']
+    """
+    return [*words[:1], "/dev/stdin", *words[2:]] if words[1:2] == ["-"] else words
+
+
 def _explain_usage_error(error: CycloptsError) -> str:
     """Return the message of a usage error, in clearer words than cyclopts' own where needed."""
     verb = " ".join(error.command_chain or ())
@@ -90,7 +104,7 @@ def _explain_usage_error(error: CycloptsError) -> str:
     if isinstance(error, UnusedCliTokensError):
         return f"{verb}: unexpected argument {' '.join(map(repr, error.unused_tokens or ()))}; options have names: see fewlabels {verb} --help"
     if isinstance(error, UnknownOptionError):
-        option = error.token.keyword or ""
+        option = error.token.keyword or error.token.value or ""  # a value where a verb takes any number of files
         explanation = (
             f"{option} has no effect: {UNSUPPORTED_OPTIONS[verb, option]}."
             if (verb, option) in UNSUPPORTED_OPTIONS

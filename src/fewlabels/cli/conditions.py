@@ -2,8 +2,8 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fewlabels.analyses.rows import RANK_FIELDS
@@ -13,15 +13,24 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 PATTERN = re.compile(
-    r"\s*(?:(overall|groups|arms|answers)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+    r"\s*(?:(?P<scope>.+)\.)?(?P<name>\w+)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
+DIFFERENCE = re.compile(
+    r"\s*(?:(?P<scope>[^:]+):\s*)?(?P<pair>.+ - .+?)(?:\.(?P<name>mean|low|high|p_\w+))?\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+)
+FIGURE = re.compile(
+    r"\s*(?P<scope>[^:]+):\s*(?P<model>.+)\.(?P<name>mean|low|high|p_best|regret)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+)
+SCOPES = ("overall", "groups", "arms", "answers")
 
 
 @dataclass(frozen=True)
 class Condition:
     """`[SCOPE.]FIELD OPERATOR NUMBER`; without a scope it is tested on the overall estimate and on every group.
 
-    Scopes are `overall` and `groups`; a surface has `arms` for groups, and `answers` for its queries.
+    Scopes are `overall`, `groups` and the name of a group; a surface has `arms` for groups, and `answers` for its queries. Of
+    models, `new - old < -0.01` is about the mean of their difference, `new - old.low` about its low end, and
+    `GROUP: new - old` and `GROUP: new.low` about one group.
 
     >>> parse_condition("overall.low < 0.8").find_matches({"overall": {"low": 0.7}, "groups": []})
     ['overall: low is 0.7 (< 0.8)']
@@ -31,29 +40,107 @@ class Condition:
     name: str
     sign: str
     number: float
+    pair: str | None = None  # of models: `a - b`
+    model: str | None = None  # of a figure in a group: `GROUP: model.low`
 
     def find_matches(self, result: Mapping[str, Any]) -> list[str]:
         """Return a message for each row of a result's JSON for which the condition holds."""
         return [
-            f"{where}: {self.name} is {row[self.name]:.4g} ({self.sign} {self.number:g})"
+            f"{where}: {self.name} is {self._read_number(row):.4g} ({self.sign} {self.number:g})"
             for where, row in self._rows(result)
             if OPERATORS[self.sign](self._read_number(row), self.number)
         ]
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        if "differences" in result:
+            return self._list_models(result)
+        if self.model:
+            return self._rows_of_group(result)
+        if self.pair:
+            raise InputError(f"fail-if: {self.pair!r} is a difference of models; this result has none")
         if "gaps" in result:  # conditions on a fairness result are about its gaps
             defined = [row for row in result["gaps"] if row["mean"] is not None]
             return [(f"{row['metric']} of {row['group']}", row) for row in defined]
-        if "arms" in result:
-            return self._list_arms(result)
+        if result.get("sets") or "arms" in result:
+            return self._list_set_figures(result["sets"]) if result.get("sets") else self._list_arms(result)
         if "overall" not in result:  # a comparison is one row
             return [("difference", result)]
-        overall = [("overall", result["overall"])] if self.scope != "groups" else []
-        ranked = [row for row in result["groups"] if not (self.name in RANK_FIELDS and row[self.name] is None)]
+        is_whole = self.scope in (None, "overall")
+        overall = [("overall", result["overall"])] if is_whole else []
+        chosen = self._choose_groups(result["groups"])
+        ranked = [row for row in chosen if not (self.name in RANK_FIELDS and row[self.name] is None)]
         groups = [(row["group"], row) for row in ranked] if self.scope != "overall" else []
         if not self.scope and self.name not in result["overall"]:
             overall = []  # only groups have p_worst and ranks
         return overall + groups
+
+    def _list_set_figures(self, sets: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the figure of sets of labels that the scope names; of a label or an average alone, its F1."""
+        figures = {"subset": sets["subset_accuracy"], "hamming": sets["hamming_loss"]}
+        for row in (*sets["labels"], sets["micro"], sets["macro"]):
+            figures |= {f"{row['label']}.{name}": row[name] for name in ("precision", "recall", "f1")}
+            figures[row["label"]] = row["f1"]
+        if self.scope not in figures:
+            raise InputError(f"fail-if: {self.scope or self.name!r} is no figure of sets of labels; write micro.{self.name}, micro.precision.{self.name} (recall, f1), the same of macro or of a label, subset.{self.name} or hamming.{self.name}")  # fmt: skip
+        return [(str(self.scope), figures[str(self.scope)])]
+
+    def _rows_of_group(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Take the colon for a part of a group's name: the result is not of several models."""
+        whole = f"{self.scope}: {self.model}"
+        return replace(self, scope=whole, model=None)._rows(result)
+
+    def _choose_groups(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the rows of the group that the scope names, or of all groups."""
+        if self.scope in (None, *SCOPES) and not any(row["group"] == self.scope for row in rows):
+            return list(rows)
+        if self.scope == "overall":
+            return [row for row in rows if row["group"] == self.scope]
+        found = [row for row in rows if row["group"] == self.scope]
+        if not found:
+            raise InputError(
+                f"fail-if: there is no group {self.scope!r}; {did_you_mean(str(self.scope), dict.fromkeys(row['group'] for row in rows))}"
+            )
+        return found
+
+    def _list_models(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the differences of models, or the models' figures, that the condition is about."""
+        if self.pair:
+            return self._list_differences(result)
+        if self.model and self.model not in result["models"]:
+            return replace(self, scope=f"{self.scope}: {self.model}", model=None)._list_models(result)
+        rows = result["figures"] if any(self.name in row for row in result["figures"]) else result["differences"]
+        whole = _find_whole(result)
+        rows = [row for row in rows if self.model in (None, row.get("model"))]
+        if self.scope in result["models"] and not self.model:
+            chosen = [row for row in rows if self.scope in (row.get("model"), row.get("a")) and row["group"] == whole]
+        elif self.scope == "groups":
+            chosen = [row for row in rows if row["group"] != whole]
+        else:
+            chosen = (
+                self._choose_groups(rows)
+                if self.scope not in (None, "overall")
+                else [row for row in rows if row["group"] == whole]
+            )
+        return [(f"{row.get('model') or row['a'] + ' - ' + row['b']} in {row['group']}", row) for row in chosen]
+
+    def _list_differences(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the rows of one difference of two models, in the direction that was asked for."""
+        names, whole = result["models"], _find_whole(result)
+        rows = [row if f"{row['a']} - {row['b']}" == self.pair else _reverse(row) for row in result["differences"]]
+        rows = [row for row in rows if f"{row['a']} - {row['b']}" == self.pair]
+        if not rows:
+            raise InputError(
+                f"fail-if: {self.pair!r} is no difference of two models; the models are {', '.join(map(repr, names))}"
+            )
+        if self.scope == "groups":
+            chosen = [row for row in rows if row["group"] != whole]
+        else:
+            chosen = (
+                [row for row in rows if row["group"] == whole]
+                if self.scope in (None, "overall")
+                else self._choose_groups(rows)
+            )
+        return [(f"{self.pair} in {row['group']}", row) for row in chosen]
 
     def _list_arms(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the overall estimate, the arms and the answers of a surface that have this field."""
@@ -79,8 +166,35 @@ class Condition:
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition."""
+    """Parse a condition to fail on."""
+    difference = DIFFERENCE.fullmatch(text)
+    if difference:
+        scope = difference["scope"].strip() if difference["scope"] else None
+        return Condition(
+            scope,
+            difference["name"] or "mean",
+            difference["sign"],
+            float(difference["number"]),
+            difference["pair"].strip(),
+        )
+    figure = FIGURE.fullmatch(text)
+    if figure:
+        number = float(figure["number"])
+        return Condition(figure["scope"].strip(), figure["name"], figure["sign"], number, model=figure["model"].strip())
     found = PATTERN.fullmatch(text)
     if not found:
         raise InputError(f'fail-if: cannot parse {text!r}; write for instance "low < 0.8" or "overall.mean < 0.9"')
-    return Condition(found[1], found[2], found[3], float(found[4]))
+    return Condition(found["scope"], found["name"], found["sign"], float(found["number"]))
+
+
+def _find_whole(result: Mapping[str, Any]) -> str:
+    """Return the group of the figures of all items: the first one."""
+    return str(result["figures"][0]["group"])
+
+
+def _reverse(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a difference b − a of a difference a − b."""
+    return {
+        **row, "a": row["b"], "b": row["a"], "mean": -row["mean"], "low": -row["high"], "high": -row["low"],
+        "p_below": row["p_above"], "p_above": row["p_below"],
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Output to a terminal, with control and bidirectional characters escaped, and to files."""
+"""The console: output to a terminal, with control and bidirectional characters escaped."""
 
 import shlex
 import sys
@@ -11,7 +11,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape as escape_markup
 from rich.segment import Segment
 
-from fewlabels.files import STDOUT, write_atomic
 from fewlabels.text import redact_passwords, sanitize, sanitize_line
 
 
@@ -28,22 +27,17 @@ class SafeConsole(Console):
 
 
 def add_command(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the command line to the provenance of a result, without passwords in URLs."""
-    command = shlex.join(["fewlabels", *sys.argv[1:]])
-    return {**plain, "provenance": {**plain["provenance"], "command": redact_passwords(command)}}
+    """Add the command line, as the console got it, to the provenance of a result, without passwords in URLs."""
+    return {**plain, "provenance": {**plain["provenance"], "command": name_command()}}
 
 
-def write_text(path: str, text: str) -> None:
-    """Write text to a file or standard output; control characters are escaped on a terminal, unchanged in a pipe."""
-    if path != STDOUT:
-        write_atomic(path, text)
-        return
-    replace_unencodable()
-    sys.stdout.write(sanitize(text) if sys.stdout.isatty() else text)
+def name_command() -> str:
+    """Return the command line of this process for the console, without passwords in URLs."""
+    return redact_passwords(shlex.join(["fewlabels", *sys.argv[1:]]))
 
 
 def replace_unencodable() -> None:
-    """Replace characters that standard output cannot encode by a question mark."""
+    """Replace characters that the console's encoding lacks, on standard output, by a question mark."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -60,17 +54,17 @@ def stderr_console() -> Console:
 
 
 def escape(text: str) -> str:
-    """Escape rich markup and control characters in text that comes from a file."""
+    """Escape rich markup and control characters, for the console, in text that comes from a file."""
     return escape_markup(sanitize_line(text))
 
 
 def spinner(what: str) -> AbstractContextManager[object]:
-    """Show a spinner on a terminal while the block runs; nothing in a pipe."""
+    """Show a spinner on the terminal's console while the block runs; nothing in a pipe."""
     stderr = stderr_console()
     return stderr.status(f"{what} …") if stderr.is_terminal else nullcontext()
 
 
 def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:
-    """Print each warning on its own line."""
+    """Print each warning on its own line of the console."""
     for warning in warnings:
         out.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=not out.is_terminal)

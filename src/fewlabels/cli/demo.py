@@ -72,7 +72,7 @@ def _refuse_overwrite(report: Path, texts: Mapping[Path, str]) -> None:
 
 
 def predict_digits() -> tuple[Table, Table]:
-    """Return a table of predictions with a few labels, and a table of all labels."""
+    """Return the predictions of the demo with a few labels, and a table of all labels."""
     datasets, linear = _import_demo_extra("sklearn.datasets"), _import_demo_extra("sklearn.linear_model")
     images, truth = datasets.load_digits(return_X_y=True)
     rng = np.random.default_rng(SEED)
@@ -93,7 +93,7 @@ def predict_digits() -> tuple[Table, Table]:
 
 
 def render_digit(image: Float[np.ndarray, " pixel"]) -> str:
-    """Render an image of 8 by 8 pixels as text, for labelling in a terminal."""
+    """Render an image of the demo, 8 by 8 pixels, as text, for labelling in a terminal."""
     lines = image.reshape(8, 8).astype(int) * (len(SHADES) - 1) // 16
     return "\n".join("".join(2 * SHADES[pixel] for pixel in line) for line in lines)
 

@@ -15,7 +15,7 @@ from fewlabels.text import format_probability
 
 
 def print_fairness(out: Console, f: Fairness) -> None:
-    """Print a table of gaps, and a sentence for each settled one."""
+    """Print the table of fairness gaps, and a sentence for each settled one."""
     where = "on exactly these items" if f.finite_pool else "on the population these items came from"
     out.print(
         f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}, {where}: {count(f.n_items, 'item')}, {f.n_labels:,} "
@@ -29,7 +29,12 @@ def print_fairness(out: Console, f: Fairness) -> None:
             f"… and {count(len(f.gaps) - len(shown), 'more gap')}, more likely within the margin; --json or --html has them all"
         )
     if any(gap.more_labels is None for gap in shown):
-        out.print("–: labelling all these items might not settle whether the gap is within the margin", style="dim")
+        whole = (
+            "all these items are labelled, which does not"
+            if f.n_labels == f.n_items
+            else "labelling all these items might not"
+        )
+        out.print(f"–: {whole} settle whether the gap is within the margin", style="dim")
     sentences = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
     for sentence in [sentence for pair in sentences for sentence in pair if sentence is not None][:MAX_SHOWN]:
         out.print(escape(sentence), soft_wrap=True)
@@ -41,7 +46,10 @@ def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
     for gap in gaps:
         numbers = (_format_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
-        probabilities = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
+        probabilities = (
+            format_probability(gap.p_greater) if gap.has_sign else "",
+            format_probability(gap.p_practically_fair),
+        )
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
         grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *probabilities, more)
     return grid

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.fairness_gap import FairnessGap
+from fewlabels.active.goals.goal import get_stated_metric
 from fewlabels.active.parsing import parse_policy
 from fewlabels.active.policies import name_policy
 from fewlabels.cli.session_options import GOAL_FIELDS, SessionOptions
@@ -11,7 +13,7 @@ from fewlabels.data.parsing import parse_bins, parse_groups, parse_pair, split_n
 from fewlabels.errors import InputError
 from fewlabels.metrics.parsing import parse_metric
 from fewlabels.models.parsing import parse_prior
-from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.journal.storage import open_stored
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.spec_file import read_spec
 
@@ -23,7 +25,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {  # option -> parser of the value it
 
 
 def refuse_changes(path: str, start: SessionOptions) -> None:
-    """Refuse options that differ from those the session was created with."""
+    """Refuse options that a session fixed when it was created, and that now differ."""
     if not start.given_options():
         return
     spec = _read_spec(path)
@@ -37,7 +39,7 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
 
 
 def _read_spec(path: str) -> SessionSpec:
-    journal = SqliteJournal.open(path, read_only=True)
+    journal = open_stored(path, read_only=True)
     try:
         return read_spec(journal.about, journal.blobs, where=path)
     finally:
@@ -49,11 +51,11 @@ def _list_fixed_options(spec: SessionSpec) -> dict[str, Any]:
     goal = spec.design.goal
     return {
         **{option: getattr(goal, field, None) for option, field in GOAL_FIELDS.items()},
-        "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
-        "metric": goal.metric, "by": spec.design.by.name, "policy": name_policy(spec.design.policy), "prior": spec.design.prior,
-        "strength": getattr(spec.design.prior, "strength", None), "level": spec.design.level, "seed": spec.design.seed,
+        "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare | FairnessGap) else None,
+        "metric": get_stated_metric(goal), "by": spec.design.by.name, "policy": name_policy(spec.design.policy), "prior": spec.design.prior,
+        "strength": getattr(spec.design.prior, "strength", None), "discount": getattr(spec.design.prior, "weight", None), "level": spec.design.level, "seed": spec.design.seed,
         "finite_pool": spec.design.finite_pool, "bins": spec.tally.bins, "classes": spec.tally.classes,
-        "votes": spec.design.votes, "hide_labels": not spec.tally.n_labels.any(),
+        "votes": spec.design.votes, "random_share": spec.design.random_share, "price": spec.design.price, "hide_labels": not spec.tally.n_labels.any(),
     }  # fmt: skip
 
 
@@ -62,11 +64,13 @@ def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
     given_options = start.given_options()
     if start.metric or start.cost:
         given_options["metric"] = parse_metric(
-            start.metric or spec.design.goal.metric.name, given_options.pop("cost", None)
+            start.metric or get_stated_metric(spec.design.goal).name, given_options.pop("cost", None)
         )
     if start.prior:
         kept = getattr(spec.design.prior, "strength", None) if start.prior in ("flat", "scores") else None
-        given_options["prior"] = parse_prior(start.prior, kept if start.strength is None else start.strength)
+        given_options["prior"] = parse_prior(
+            start.prior, kept if start.strength is None else start.strength, start.discount
+        )
     for option, read in PARSERS.items():
         if option in given_options:
             given_options[option] = read(given_options[option])

@@ -1,17 +1,19 @@
 """Options shared by the verbs: column roles, what to estimate, and where to write the result."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path as AnyPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import Group, Parameter
 
 from fewlabels.cli.conditions import Condition, parse_condition
-from fewlabels.cli.parsing import drop_missing
-from fewlabels.data.parsing import parse_bins, parse_groups, split_names
+from fewlabels.cli.parsing import drop_missing, split_tokens
+from fewlabels.data.addresses import name_in_messages, spool_input
+from fewlabels.data.parsing import parse_bins, parse_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.budgets import N_DRAWS
+from fewlabels.errors import InputError
 from fewlabels.files import check_outputs
 from fewlabels.metrics.parsing import parse_metric
 from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
@@ -23,13 +25,10 @@ if TYPE_CHECKING:
     File = str
 else:
     File = str | AnyPath  # parsed as a string; the Path makes shells complete file names
+STDIN = "/dev/stdin"  # `main` writes - this way, so that it is not taken for an option
 Path = Annotated[File | None, Parameter(allow_leading_hyphen=True)]
+Format = Literal["csv", "tsv", "parquet", "jsonl", "json", "arrow"]
 Flag = Annotated[bool, Parameter(show_default=False)]
-
-
-def split_tokens(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Split comma-separated names, given once or several times."""
-    return tuple(name for token in tokens for name in split_names(token.value))
 
 
 Names = Annotated[tuple[str, ...], Parameter(converter=split_tokens, n_tokens=1, show_default=False)]
@@ -56,17 +55,44 @@ class Columns:
     "Predict the positive class at or above this probability, overriding any column of predictions [default: 0.5 without such a column]."
     label: str | None = None
     "Column with the true class; empty where unknown."
+    grade: str | None = None
+    "Outputs that people grade: column with their grades, on any scale; empty for items without a grade."
+    judge: str | None = None
+    "Column with a judge's grades of the same outputs."
+    scale: str | None = None
+    "Scale of people's grades, if it is not recognised: a range such as 1-5, or the grades from lowest to highest."
     agreement: str | None = None
     "Structured outputs: column with the agreement of prediction and truth, 0 to 1."
+    propensity: str | None = None
+    "Column with the known probability with which each labelled item was chosen; without it labels count as drawn at random within their group."
     show: Names = ()
     "Columns to show when labelling, separated by commas [default: those without a role]."
     labels: File | None = None
     "Second file with the columns id and label, joined by id."
 
+    format: Format | None = None
+    "Format of standard input, if FILE is -."
+
     def read(self, file: str) -> Predictions:
-        """Read the predictions."""
-        words = drop_missing(**{name: getattr(self, name) for name in self.__dataclass_fields__})
-        return Predictions.read(file, **words)
+        """Read the predictions; `-` is standard input."""
+        words = self.roles() | drop_missing(labels=self.labels)
+        if file != STDIN:
+            return Predictions.read(file, **words)
+        path = save_stdin(self.format)
+        with name_in_messages(path, "standard input"):
+            return replace(Predictions.read(path, **words), source="standard input", inputs=())
+
+    def roles(self) -> dict[str, Any]:
+        """Return the columns that were named, by role."""
+        names = (name for name in self.__dataclass_fields__ if name not in ("labels", "format"))
+        return drop_missing(**{name: getattr(self, name) for name in names})
+
+
+def save_stdin(format: Format | None) -> AnyPath:
+    """Save standard input to a temporary file whose name says its format."""
+    if format is None:
+        raise InputError("standard input has no file name, so say its format, for instance --format csv")
+    return spool_input(sys.stdin.buffer, f"standard-input.{format}")
 
 
 @Parameter(name="*", group=QUESTION_GROUP)
@@ -77,11 +103,13 @@ class AssessOptions:
     by: str | None = None
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN for a numeric column (column:NAME for a column with one of these names), or several separated by commas (every combination) [default: predicted, or all for graded outputs]."
     metric: str = "accuracy"
-    "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
+    "accuracy, ece, brier, log-loss, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = DEFAULT_PRIOR
     "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment."
     strength: float | None = None
     "Strength of a flat or scores prior: how many labels it counts for in each group [default: 2 for Beta, 1 for Dirichlet]."
+    discount: float | None = None
+    "What a label of an earlier assessment (--prior FILE) counts for, from 0 (nothing) to 1 (as much as a new one) [default: 1]."
     bins: str = "10"
     "Score bins of ece: a number (equal width) or equal-mass:NUMBER."
     cost: File | None = None
@@ -102,7 +130,7 @@ class AssessOptions:
         by = {} if self.by is None else {"by": parse_groups(self.by)}
         return by | {
             "metric": parse_metric(self.metric, self.cost),
-            "prior": parse_prior(self.prior, self.strength), "bins": parse_bins(self.bins), "m": self.m,
+            "prior": parse_prior(self.prior, self.strength, self.discount), "bins": parse_bins(self.bins), "m": self.m,
             "level": self.level, "finite_pool": self.finite_pool, "seed": self.seed, "n_draws": self.draws,
         }  # fmt: skip
 

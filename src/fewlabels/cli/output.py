@@ -1,18 +1,30 @@
 """Write a result as table, JSON, Markdown and HTML, and determine the exit code."""
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 
+from fewlabels.analyses.provenance import Provenance
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.conditions import Condition
-from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
+from fewlabels.cli.console import (
+    add_command,
+    escape,
+    name_command,
+    print_warnings,
+    replace_unencodable,
+    stderr_console,
+    stdout_console,
+)
 from fewlabels.cli.options import Output
 from fewlabels.errors import count
-from fewlabels.files import STDOUT
+from fewlabels.files import STDOUT, write_atomic
 from fewlabels.reporting.markdown.checks import render_checks
+from fewlabels.text import sanitize
 
 EXIT_FAILED = 2
 MAX_FAILURES = 25  # printed one by one
@@ -50,7 +62,7 @@ def write_result(
     plain = result.to_dict()
     failures = [hit for condition in conditions for hit in condition.find_matches(plain)]
     if output.html:
-        result.report(output.html)
+        _add_provenance(result).report(output.html)
     _write_rendered(output.json, lambda: write_json(add_command(plain), None))
     _write_rendered(output.markdown, lambda: _render_markdown(result, output, failures))
     stderr = stderr_console()
@@ -69,12 +81,20 @@ def write_result(
 
 
 def write_simulated(result: ResultLike, json: str | None, show: Callable[[Console], None], *, quiet: bool) -> None:
-    """Write the JSON of a plan or a simulation, and print it unless standard output is taken."""
+    """Write the output of a plan or a simulation (JSON), and print it unless standard output is taken."""
     _write_rendered(json, lambda: write_json(add_command(result.to_dict()), None))
     if not quiet:
         print_warnings(stderr_console(), result.warnings)
         if json != STDOUT:
             show(stdout_console())
+
+
+def _add_provenance(result: ResultLike) -> ResultLike:
+    """Return the result with the command line in its provenance, where it has one, for its report."""
+    made = getattr(result, "provenance", None)
+    if not isinstance(made, Provenance) or not is_dataclass(result) or "provenance" not in result.__dataclass_fields__:
+        return result
+    return replace(result, provenance=replace(made, command=name_command()))
 
 
 def _write_rendered(path: str | None, render: Callable[[], str]) -> None:
@@ -87,3 +107,12 @@ def _render_markdown(result: ResultLike, output: Output, failures: Sequence[str]
     """Return Markdown with the checks first, where readers of a failed job look for them."""
     checks = render_checks(output.fail_if, failures)
     return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()
+
+
+def write_text(path: str, text: str) -> None:
+    """Write output as text to a file or standard output; control characters are escaped on a terminal only."""
+    if path != STDOUT:
+        write_atomic(path, text)
+        return
+    replace_unencodable()
+    sys.stdout.write(sanitize(text) if sys.stdout.isatty() else text)

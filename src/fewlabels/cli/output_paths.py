@@ -21,7 +21,7 @@ def check_output_paths(session: str, outputs: Mapping[str, str | None], *inputs:
 
 
 def check_replaces_export(out: str, columns: Sequence[str]) -> None:
-    """Refuse to overwrite anything but an earlier export."""
+    """Refuse an output path that holds anything but an earlier export."""
     if out == "-" or not Path(out).is_file():
         return
     if _read_header(out) not in ([], list(columns)):
@@ -29,13 +29,13 @@ def check_replaces_export(out: str, columns: Sequence[str]) -> None:
 
 
 def check_replaces_same_text(out: str, text: str) -> None:
-    """Refuse to overwrite a file with different content, such as manual edits."""
+    """Refuse an output path that holds different content, such as manual edits."""
     if Path(out).is_file() and Path(out).read_bytes() != text.encode():
         raise InputError(f"{out} exists with different content; remove it, or name another file")
 
 
 def read_existing_sheet(out: str | None) -> list[AnswerRow]:
-    """Return the lines of the file that would be overwritten."""
+    """Return the lines of the file at an output path, which would be overwritten."""
     if out is None or out == "-" or not Path(out).is_file():
         return []
     try:
@@ -45,7 +45,7 @@ def read_existing_sheet(out: str | None) -> list[AnswerRow]:
 
 
 def check_no_unread_answers(out: str | None, existing: list[AnswerRow], session: Session | None) -> None:
-    """Refuse to overwrite a file of another session, or one with answers that are not in this session yet."""
+    """Refuse an output path that holds another session's file, or answers not in this session yet."""
     pending = {str(i) for i in session.pending} if session else set()
     known = pending | {str(row["id"]) for row in session.answers()} if session and existing else pending
     if any(line.id not in known for line in existing):

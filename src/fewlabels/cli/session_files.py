@@ -10,12 +10,14 @@ from cyclopts import Parameter
 
 from fewlabels.cli.console import print_warnings, stderr_console
 from fewlabels.cli.fixed_options import refuse_changes
-from fewlabels.cli.options import Columns
+from fewlabels.cli.model_files import ModelOptions
+from fewlabels.cli.options import STDIN, Columns
 from fewlabels.cli.session_options import SessionOptions
 from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange.label_studio import ModelPrediction
+from fewlabels.sessions.exchange.label_studio_tasks import ModelPrediction
+from fewlabels.sessions.journal.storage import exists
 from fewlabels.sessions.session import Session
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
@@ -54,8 +56,8 @@ class OpenedSession:
 
 
 def open_session(path: str, *, read_only: bool = False, accept_missing: bool = False) -> Session:
-    """Open an existing session."""
-    if not Path(path).exists():
+    """Open the file of an existing session."""
+    if not exists(path):
         raise InputError(
             f"{path}: no such session; start one with: fewlabels ask PREDICTIONS --session {shlex.quote(path)} --goal find-worst"
         )
@@ -63,22 +65,33 @@ def open_session(path: str, *, read_only: bool = False, accept_missing: bool = F
 
 
 def require_annotator_name(start: SessionOptions, who: str) -> None:
-    """Refuse to start a session with several votes per item without an annotator name."""
+    """Refuse to start a session file with several votes per item without an annotator name."""
     if start.votes is not None and start.votes > 1 and not who.strip():
         raise InputError(f"votes: {start.votes} annotators answer each item: give your name with --as NAME")
 
 
-def start_or_open(path: str, file: str | None, start: SessionOptions, columns: Columns) -> OpenedSession:
-    """Open a session, or start it if it does not exist and the predictions are given."""
-    if file is None and columns != Columns():
+def start_or_open(
+    path: str,
+    file: str | None,
+    start: SessionOptions,
+    columns: Columns,
+    more: Sequence[str] = (),
+    models: ModelOptions = ModelOptions(),
+) -> OpenedSession:
+    """Open the file of a session, or start it if it does not exist and the predictions are given."""
+    if file is None and (columns != Columns() or models != ModelOptions()):
         raise InputError("column options need a file of predictions; name it before the options")
-    is_there = Path(path).exists()
+    is_there = exists(path)
     if is_there:
         refuse_changes(path, start)
     if file is None:
         return OpenedSession(open_session(path))
     choices = {} if is_there else start.choices()  # parse options before reading a large file
-    pool = columns.read(file)
+    if STDIN in (file, *more):
+        raise InputError(
+            "a session opens its predictions again later, and standard input can be read once: save it to a file"
+        )
+    pool = models.read((file, *more), columns)
     if is_there:
         return OpenedSession(Session.open(path, pool), pool)
     return _start_session(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
@@ -90,7 +103,7 @@ def _start_session(path: str, pool: Predictions, start: SessionOptions, choices:
         print_warnings(stderr_console(), session.notes)  # before labelling starts
         return OpenedSession(session, pool, is_new=True)
     except InputError:
-        if not Path(path).exists():
+        if not exists(path):
             raise
     # Another process created the session at the same time: open that one.
     refuse_changes(path, start)

@@ -7,8 +7,10 @@ from typing import Any
 from rich.console import Console
 
 from fewlabels.active.goals.goal import GoalStatus
-from fewlabels.cli.console import escape, print_warnings, spinner, stderr_console
+from fewlabels.active.parsing import MODEL_GOALS
+from fewlabels.cli.console import escape, print_warnings, spinner
 from fewlabels.cli.items import print_item
+from fewlabels.cli.session_options import format_session_options
 from fewlabels.data.names import ItemId
 from fewlabels.errors import count, join_names
 from fewlabels.models.posterior import Posterior
@@ -32,17 +34,17 @@ def print_asked(
     who: str,
     sheet: str | None,
 ) -> None:
-    """Print the items to label and the command that records the answers."""
+    """Print the items that a session asks to label, and the command that records the answers."""
     if not shown:
-        say(out, NOTHING_LEFT)
+        print_line(out, NOTHING_LEFT)
         return
     for i, row in shown.items():
         print_item(out, i, row, max_lines=MAX_ITEM_LINES)
     if not has_predictions:
-        say(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
+        print_line(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
     elif not any(shown.values()):
-        say(out, "only ids are shown: the predictions have no other columns")
-    say(out, f"labels: {format_classes(classes)}")
+        print_line(out, "only ids are shown: the predictions have no other columns")
+    print_line(out, f"labels: {format_classes(classes)}")
     place = format_session_options(session, who)
     if sheet and file_format(sheet) == LABEL_STUDIO:
         print_next_command(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
@@ -54,14 +56,14 @@ def print_asked(
 
 
 def print_standing(out: Console, standing: GoalStatus, n_labels: int, prior: str = "flat") -> None:
-    """Print the current answer to the goal."""
-    say(out, f"so far: {format_standing(standing, n_labels, prior)}")
+    """Print the current answer to a session's goal."""
+    print_line(out, f"so far: {format_standing(standing, n_labels, prior)}")
     if standing.settled:
         out.print("[green]settled[/]: you can stop")
 
 
 def format_standing(standing: GoalStatus, n_labels: int, prior: str = "flat") -> str:
-    """Return the current answer; without labels only if the prior is informative, as with a flat one all groups tie."""
+    """Return a session's answer to print; without labels only if the prior is informative, as all groups tie else."""
     if n_labels or standing.settled:
         return standing.sentence
     return "nothing is labelled yet" + ("" if prior == "flat" else f"; from the prior alone, {standing.sentence}")
@@ -70,19 +72,12 @@ def format_standing(standing: GoalStatus, n_labels: int, prior: str = "flat") ->
 def print_session(out: Console, session: Session) -> None:
     """Print the current answer of a session."""
     with spinner("computing"):
-        standing, n_labels = session.standing(), count_told(session.knowledge())
+        standing, n_labels = session.standing(), count_session_labels(session.knowledge())
     print_standing(out, standing, n_labels)
 
 
-def warn_obstacle(session: Session) -> None:
-    """Warn if labelling every item would hardly settle the goal."""
-    with spinner("checking the goal"):
-        obstacle = session.status()["obstacle"]
-    print_warnings(stderr_console(), (obstacle,) if obstacle else ())
-
-
-def count_told(known: Posterior) -> int:
-    """Return the number of labels in the posterior."""
+def count_session_labels(known: Posterior) -> int:
+    """Count the labels in a session's posterior, to print."""
     return int(known.n_told.sum())
 
 
@@ -96,31 +91,40 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
         f"{count(found['n_items'], 'item')}: {found['n_labels']:,} labelled, {found['n_pending']:,} asked and not answered, "
         f"{found['n_left']:,} left to ask"
     )
-    say(out, f"  {counts}")
+    print_line(out, f"  {counts}")
     print_votes(out, found["votes"], session)
     print_progress(out, found)
     print_warnings(out, tuple(found["warnings"]))
     place = format_session_options(session)
-    if found["settled"] or not found["n_left"] + found["n_pending"]:
-        print_next_command(
-            out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv"
+    n_short = found["votes"]["n_short"] if found["votes"] else 0
+    if found["settled"] or not found["n_left"] + found["n_pending"] + n_short:
+        then = (
+            f"then: fewlabels {choose_verb(found['goal'])} --labels labels.csv, with the column options of the session"
         )
+        print_next_command(out, f"fewlabels export {place} --out labels.csv", then)
     else:
         place += " --as NAME" if found["votes"] else ""
         print_next_command(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
 
 
+def choose_verb(goal: str) -> str:
+    """Return the verb that reports on the labels of a session, with what it needs besides the labels."""
+    if goal == "fairness":
+        return "fairness FILE --by COLUMN"
+    return "compare OLD NEW" if goal in MODEL_GOALS else "assess FILE --by GROUPS"
+
+
 def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> None:
-    """Print the agreement of the annotators and the open disagreements, if several annotators label each item."""
+    """Print a session's agreement of annotators and open disagreements, if several label each item."""
     if found is None:
         return
-    say(
+    print_line(
         out,
         f"  {found['wanted']} annotators per item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
     )
     if found["agreement"] is not None:
-        say(out, f"  {describe_agreement(found['agreement'])}")
-    say(out, f"  {found['sentence']}")
+        print_line(out, f"  {describe_agreement(found['agreement'])}")
+    print_line(out, f"  {found['sentence']}")
     if found["n_disputed"]:
         command = f"fewlabels export {format_session_options(session)} --disputes"
         print_next_command(
@@ -129,29 +133,26 @@ def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> 
 
 
 def print_progress(out: Console, found: Mapping[str, Any]) -> None:
-    """Print the current answer, and why the goal may not be settled."""
+    """Print the progress of a session: its current answer, and why the goal may not be settled."""
     standing = GoalStatus(found["settled"], found["answer"]["sentence"])
     print_standing(out, standing, found["n_labels"], found["prior"])
     if not found["settled"]:
-        say(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
+        print_line(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
+        if found.get("labels_left"):
+            print_line(out, found["labels_left"]["sentence"])
 
 
 def print_next_command(out: Console, command: str, remark: str = "") -> None:
-    """Print the next command to run."""
+    """Print the next command to run with a session."""
     aside = f"   [dim]({escape(remark)})[/]" if remark else ""
     out.print(f"  [bold]$ {escape(sanitize_line(command))}[/]{aside}", soft_wrap=True)
 
 
-def say(out: Console, sentence: str) -> None:
-    """Print a line with control characters escaped; it is wrapped on a terminal only."""
+def print_line(out: Console, sentence: str) -> None:
+    """Print a line about a session with control characters escaped; it is wrapped on a terminal only."""
     out.print(sanitize_line(sentence), markup=False, soft_wrap=not out.is_terminal)
 
 
 def format_classes(classes: Sequence[str]) -> str:
-    """Return the valid labels as text."""
+    """Return the valid labels of a session as text to print."""
     return join_names(map(sanitize_line, classes), most=MAX_CLASSES) if classes else "a grade between 0 and 1"
-
-
-def format_session_options(path: str, who: str = "") -> str:
-    """Return the options of a session and an annotator, quoted for a shell."""
-    return f"--session {shlex.quote(path)}" + (f" --as {shlex.quote(who)}" if who else "")

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fewlabels.analyses.result import write_json
 from fewlabels.analyses.surface.arm_names import name_values
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
+from fewlabels.cli.console import name_command
 from fewlabels.errors import InputError
 
 SEPARATOR = re.compile(r",(?=[^,=]+=)")  # a comma before ATTRIBUTE=, because values may contain commas
@@ -41,11 +42,12 @@ class SurfaceAnswers:
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file."""
-        return self.surface.report(path, answers=self.answers)
+        made = replace(self.surface.provenance, command=name_command())
+        return replace(self.surface, provenance=made).report(path, answers=self.answers)
 
 
 def parse_query(text: str) -> dict[str, str]:
-    """Parse attribute values such as `light=night,rain=wet`.
+    """Parse a query of a surface: attribute values such as `light=night,rain=wet`.
 
     >>> parse_query("age=[18, 40), sex=f")
     {'age': '[18, 40)', 'sex': 'f'}
@@ -62,7 +64,7 @@ def parse_query(text: str) -> dict[str, str]:
 
 
 def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> SurfaceAnswers:
-    """Answer every query, and estimate the accuracy on the mix if one is given."""
+    """Answer every query of a surface, and estimate the accuracy on the mix if one is given."""
     found = [surface.query(values) for values in asked]
     answers = [(name_values(reading.values), reading) for reading in found]
     if mix is not None:

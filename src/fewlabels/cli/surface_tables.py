@@ -18,8 +18,8 @@ MAX_EFFECTS = 8
 WIDTH = 80
 
 
-def print_surface(out: Console, result: SurfaceAnswers) -> None:
-    """Print the overall estimate, the worst arms, the effects by size, and the answers to queries."""
+def print_surface(out: Console, result: SurfaceAnswers, worst: Sequence[Arm]) -> None:
+    """Print the overall estimate, the worst arms as given, the effects by size, and the answers to queries."""
     s = result.surface
     quantity = "on exactly these items" if s.finite_pool else "on the population these items came from"
     out.print(f"[bold]accuracy[/] {quantity}, over {escape(', '.join(s.attributes))}", soft_wrap=True)
@@ -28,8 +28,10 @@ def print_surface(out: Console, result: SurfaceAnswers) -> None:
         f"{arms} with {count(s.n_items, 'item')}, {s.n_labels:,} labelled; model {s.model}, {100 * s.level:g}% intervals"
     )
     out.print(f"overall [bold]{s.overall.mean:.3f}[/]  {escape(f'[{s.overall.low:.3f}, {s.overall.high:.3f}]')}")
-    if len(s.arms) > 1:
-        _print_arms(out, s)
+    if len(s.arms) > 1 and worst:
+        _print_arms(out, s, worst)
+    elif len(s.arms) > 1:
+        out.print("no arm has so many items")
     if s.scales:
         _print_scales(out, s)
     if s.finite_pool and result.answers:
@@ -39,7 +41,7 @@ def print_surface(out: Console, result: SurfaceAnswers) -> None:
 
 
 def format_answer(question: str, reading: SurfaceEstimate) -> str:
-    """Return an answer as a line of text."""
+    """Format an answer of a surface as a line below its tables."""
     known = f"{count(reading.n_items, 'item')}, {count(reading.n_labels, 'label')} in the pool"
     unseen = "no such item in the pool: predicted from its attributes"
     return (
@@ -48,8 +50,8 @@ def format_answer(question: str, reading: SurfaceEstimate) -> str:
     )
 
 
-def _print_arms(out: Console, s: Surface) -> None:
-    arms = s.worst_first[:MAX_SHOWN]
+def _print_arms(out: Console, s: Surface, worst: Sequence[Arm]) -> None:
+    arms = worst[:MAX_SHOWN]
     counts = [_format_counts(arm) for arm in arms]
     head = ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
     available = WIDTH - sum(max(map(len, column)) + 2 for column in zip(head, *counts, strict=True))

@@ -16,7 +16,7 @@ MAX_SHOWN = 25
 
 
 def print_assessment(out: Console, a: Assessment) -> None:
-    """Print the overall estimate and a row per group, worst first (score bins in order of score)."""
+    """Print the table of an assessment: the overall estimate, and the groups, worst first or in order of score."""
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     out.print(
@@ -44,7 +44,7 @@ def _make_table(a: Assessment, rows: tuple[Row, ...]) -> Table:
 
 
 def print_comparison(out: Console, c: Comparison) -> None:
-    """Print the difference, its credible interval, its ROPE probabilities and the verdict."""
+    """Print the table of a comparison: difference, credible interval, ROPE probabilities and verdict."""
     a, b = (escape(name) for name in c.groups)
     out.print(
         f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
@@ -56,7 +56,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
 
 
 def print_diagnosis(out: Console, d: Diagnosis) -> None:
-    """Print the roles of columns, the findings, what can be assessed, and the next commands."""
+    """Print the tables of a diagnosis: roles of columns, findings, what can be assessed, the next commands."""
     out.print(f"[bold]{escape(d.source)}[/]")
     if d.is_sound:
         out.print(f"  {describe_size(d)}")

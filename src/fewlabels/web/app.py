@@ -7,17 +7,15 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel, Field
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, join_names
 from fewlabels.sessions.journal.errors import StorageError, UnusableError
-from fewlabels.sessions.shortcuts import PAGE_COMMANDS, assign_shortcuts
 from fewlabels.text import sanitize_line
-from fewlabels.web.board import Board, Dispute
+from fewlabels.web.board import Board
 from fewlabels.web.conditional_get import ReadThrottle, send_cached
 from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
 from fewlabels.web.credentials import KeysUnavailableError
@@ -29,127 +27,39 @@ from fewlabels.web.error_log import (
     FailureLog,
     describe_request,
 )
-from fewlabels.web.item_view import ItemView
 from fewlabels.web.media import MEDIA_TYPES
+from fewlabels.web.messages import (
+    ERROR_RESPONSES,
+    MAX_ITEMS,
+    NOT_MODIFIED,
+    AskRequest,
+    AskResponse,
+    DisputesResponse,
+    LastAnswer,
+    Shortcuts,
+    TellRequest,
+    TellResponse,
+    UndoRequest,
+    UndoResponse,
+)
+from fewlabels.web.overview import Overview
 from fewlabels.web.permissions import Caller, Identity, Owner, hide_paths, hide_results, limit_rate, resolve_name
 from fewlabels.web.rate_limit import RateLimit
-from fewlabels.web.security import SecurityMiddleware, SecurityPolicy
+from fewlabels.web.security import HEALTH_PATH, SecurityMiddleware, SecurityPolicy
 from fewlabels.web.service import LabellingService
 
 HERE = Path(__file__).parent
-PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
+PAGE = {
+    "/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript"),
+    "/overview": ("overview.html", "text/html"), "/overview.js": ("overview.js", "text/javascript"),
+}  # fmt: skip
 SANDBOX_HEADERS = {"content-security-policy": "default-src 'none'; sandbox"}  # browsers run nothing in a served file
-MAX_ITEMS = 100  # items or answers in one request
-AnnotatorName = Annotated[str, Field(max_length=200, description="The annotator's name. With an annotator's link, leave it out: the link has a name. Annotators with different names get different items.")]  # fmt: skip
-
-
-class AskRequest(BaseModel):
-    """A request for items to label."""
-
-    who: AnnotatorName = ""
-    n: Annotated[int, Field(ge=1, le=MAX_ITEMS)] = 1
-
-
-class Shortcuts(BaseModel):
-    """Keyboard shortcuts of the page, the same as in the terminal."""
-
-    shown: Annotated[
-        dict[str, str], Field(description="Class -> the key shown on its button; empty if there are too many classes.")
-    ]
-    typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
-    commands: Annotated[
-        dict[str, str], Field(description="Command -> its key; empty if classes use all keys it could have.")
-    ]
-
-    @classmethod
-    def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
-        """Assign shortcuts to these classes."""
-        found = assign_shortcuts(classes)
-        return cls(shown=found.shown, typed=found.typed, commands=found.assign_commands(PAGE_COMMANDS))
-
-
-class AskResponse(BaseModel):
-    """Items to label, and the possible classes; no classes if labels are grades from 0 to 1."""
-
-    items: list[ItemView]
-    classes: list[str]
-    shortcuts: Shortcuts
-    board: Board
-
-
-class Answer(BaseModel):
-    """The label of an item: a class, or null for "cannot tell"."""
-
-    id: ItemId
-    label: Annotated[str, Field(max_length=1000)] | None
-    note: Annotated[str, Field(max_length=10_000)] = ""
-
-
-class TellRequest(BaseModel):
-    """Answers to record: all or none."""
-
-    who: AnnotatorName = ""
-    answers: Annotated[list[Answer], Field(min_length=1, max_length=MAX_ITEMS)]
-
-
-class TellResponse(BaseModel):
-    """The number of recorded answers, the predicted classes of these items if they are revealed, and the progress."""
-
-    kept: int
-    predicted: dict[str, str]
-    board: Board
-
-
-class DisputesResponse(BaseModel):
-    """Items with conflicting votes and no decision, the oldest first."""
-
-    items: list[Dispute]
-    classes: list[str]
-    shortcuts: Shortcuts
-    board: Board
-
-
-class UndoRequest(BaseModel):
-    """A request to undo the last answer; with an id, only if that answer is the last, so repeating it is harmless."""
-
-    who: AnnotatorName = ""
-    id: Annotated[ItemId | None, Field(description="The id from /api/last: undo only this one.")] = None
-    decided: Annotated[bool, Field(description="Undo the decision on this item, not an answer to it.")] = False
-
-
-class LastAnswer(BaseModel):
-    """The item whose answer or decision undo would remove; null if there is none."""
-
-    id: ItemId | None
-    decided: bool = False
-
-
-class UndoResponse(BaseModel):
-    """The item whose answer was undone; null if there was no answer."""
-
-    id: ItemId | None
-    board: Board
-
-
-class ErrorResponse(BaseModel):
-    """An error message: what was wrong and what to do."""
-
-    error: str
-
-
-ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 500, 503)
-}
-
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "Not modified: If-None-Match has the current ETag."}
-}
 
 
 def make_app(
     service: LabellingService, security_policy: SecurityPolicy, rate_limit: RateLimit | None = None
 ) -> FastAPI:
-    """Build the app: a labelling service behind the security middleware and a rate limit."""
+    """Build the web app: a labelling service behind the security middleware and a rate limit."""
     rate_limit = rate_limit or RateLimit()
     app = FastAPI(
         title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=ERROR_RESPONSES,
@@ -172,10 +82,18 @@ def make_app(
     _add_adjudication_routes(app, service, security_policy, rate_limit, throttle)
     _add_read_routes(app, service, throttle)
     _add_result_routes(app, service)
+    _add_file_routes(app, service)
+    app.add_api_route(HEALTH_PATH, lambda: _check_health(service), methods=["GET"], include_in_schema=False)
     app.add_api_route("/favicon.ico", lambda: Response(status_code=204), methods=["GET"], include_in_schema=False)
     for path, file in PAGE.items():
         app.add_api_route(path, _serve_file(*file), methods=["GET"], include_in_schema=False)
     return app
+
+
+def _check_health(service: LabellingService) -> Response:
+    """Answer probes: the server runs, and can read its session (a 503 otherwise)."""
+    _ = service.session.progress
+    return JSONResponse({"status": "ok"})
 
 
 def _add_labelling_routes(
@@ -187,7 +105,10 @@ def _add_labelling_routes(
         who = _resolve_caller(body.who, caller, security_policy, rate_limit)
         views, classes = service.ask(who, body.n), service.session.classes
         board = hide_results(service.board, caller)
-        return AskResponse(items=views, classes=list(classes), shortcuts=Shortcuts.of(classes), board=board)
+        n_answered = service.session.count_answers(who)
+        return AskResponse(
+            items=views, classes=list(classes), shortcuts=Shortcuts.of(classes), board=board, n_answered=n_answered
+        )
 
     @app.post("/api/tell")
     def tell(body: TellRequest, caller: Caller) -> TellResponse:
@@ -255,6 +176,41 @@ def _add_result_routes(app: FastAPI, service: LabellingService) -> None:
         cached = await service.fetch("assessment")
         await throttle.wait()
         return send_cached(request, cached)
+
+
+def _add_file_routes(app: FastAPI, service: LabellingService) -> None:
+    throttle = ReadThrottle(rate=2.0, burst=5.0)
+
+    @app.get("/api/report", response_model=dict[str, str], responses=NOT_MODIFIED)
+    async def report(request: Request, _: Owner) -> Response:
+        """Return the report on the labels so far, one HTML file, as `html`. Owner only."""
+        await throttle.wait()
+        return send_cached(request, await service.fetch("report"))
+
+    @app.get("/api/metrics", response_class=PlainTextResponse)
+    async def metrics(_: Owner) -> str:
+        """Return counts for monitoring, in the text format of Prometheus. Owner only."""
+        await throttle.wait()
+        board = service.board
+        values = {
+            "labels": board.n_labels,
+            "settled": int(board.settled),
+            "estimates_stale": int(board.stale),
+            "groups": board.n_groups,
+        }
+        return "".join(f"# TYPE fewlabels_{name} gauge\nfewlabels_{name} {value}\n" for name, value in values.items())
+
+    @app.get("/api/overview")
+    async def overview(_: Owner) -> Overview:
+        """Return settings, the activity of every annotator and the latest answers. Owner only."""
+        await throttle.wait()
+        return await run_in_threadpool(service.make_overview)
+
+    @app.get("/api/answers")
+    async def answers(_: Owner) -> dict[str, str]:
+        """Return every answer, as `csv`. Owner only."""
+        await throttle.wait()
+        return {"csv": await run_in_threadpool(service.export_answers)}
 
 
 def _add_read_routes(app: FastAPI, service: LabellingService, throttle: ReadThrottle) -> None:

@@ -67,7 +67,7 @@ class Client:
         parts, (name, _, query) = urlsplit(self.address), what.partition("?")
         token = self.token or parse_qs(parts.query).get("token", [""])[0]
         request = Request(
-            urlunsplit((parts.scheme, parts.netloc, f"/api/{name}", query, "")),
+            urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/api/{name}", query, "")),
             data=None if body is None else json.dumps(body).encode(),
             headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
         )

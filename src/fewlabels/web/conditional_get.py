@@ -34,7 +34,7 @@ class ReadThrottle:
 
 
 def send_cached(request: Request, cached: CachedResponse) -> Response:
-    """Send a result, or 304 if the client has it already (RFC 9110, 13.1.2)."""
+    """Answer a conditional GET: send a result, or 304 if the client has it already (RFC 9110, 13.1.2)."""
     age = int(time.monotonic() - cached.computed_at)
     headers = {"etag": cached.etag, "age": str(age)}
     etags = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]

@@ -29,12 +29,12 @@ class KeysUnavailableError(InputError):
 
 
 def make_token() -> str:
-    """Return a new secret of 256 bits."""
+    """Return a new token for a credential: a secret of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def check_name(who: str) -> str:
-    """Return an annotator name with whitespace trimmed and collapsed."""
+    """Return the name of a credential with whitespace trimmed and collapsed."""
     name = " ".join(who.split())
     if len(name) > MAX_NAME_LENGTH:
         raise InputError(f"a name of more than {MAX_NAME_LENGTH} characters is too long; shorten it")
@@ -42,7 +42,7 @@ def check_name(who: str) -> str:
 
 
 def check_annotator(name: str) -> str:
-    """Return the normalized name of an annotator to invite; refuse empty names and control characters."""
+    """Return the normalized name for an annotator's credentials; refuse empty names and control characters."""
     found = check_name(name)
     if not found:
         raise InputError(f"an annotator needs a name; write for instance {choose_words('--invite ann,bob', 'ann')}")
@@ -52,12 +52,12 @@ def check_annotator(name: str) -> str:
 
 
 def casefold_name(name: str) -> str:
-    """Return the key of a name: names that differ only in case belong to one annotator."""
+    """Return the key of a credential's name: names that differ only in case belong to one annotator."""
     return check_name(name).casefold()
 
 
 def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the names by their case-folded form, with the spelling of a known name that differs only in case.
+    """Return the names of credentials by their case-folded form, spelled as a known name up to case.
 
     >>> match_names(["Ann", "Bob"], ["ann", "cleo"])
     {'ann': 'ann', 'bob': 'Bob'}

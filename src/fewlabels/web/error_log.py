@@ -3,10 +3,12 @@
 Log entries have the request, the type of the error and the lines of code, never values, which may hold items or tokens.
 """
 
+import json
 import logging
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -22,6 +24,21 @@ STOP_LABELLING = "stop labelling and tell the owner of the session: nothing can 
 RETRY_AFTER = 2  # seconds until a client should retry
 REPEAT_SECONDS = 60.0  # seconds between two entries for the same failure
 MAX_FAILURES = 1000  # failures kept for deduplication
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a log entry as one line of JSON: time, level, logger and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        time_of = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        entry = {
+            "time": time_of,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        return json.dumps(entry, ensure_ascii=False)
 
 
 class FailureLog:
@@ -56,7 +73,7 @@ def _format_chain(what: str, error: BaseException | None) -> Iterator[str]:
 
 
 def make_busy_error(why: str, seconds: int = RETRY_AFTER) -> HTTPException:
-    """Return a 503 with Retry-After."""
+    """Return the error that answers requests while the session is busy: a 503 with Retry-After."""
     after = str(max(RETRY_AFTER, seconds))
     return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": after})
 
@@ -86,5 +103,5 @@ class ErrorMiddleware:
 
 
 def describe_request(scope: Scope) -> str:
-    """Return method and path without the query, which may hold a token."""
+    """Return method and path for the error log, without the query, which may hold a token."""
     return sanitize_line(f"{scope.get('method', scope['type'])} {scope.get('path', '')}")

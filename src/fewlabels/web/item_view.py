@@ -46,7 +46,7 @@ def _show_value(id: ItemId, name: str, text: str, folder: MediaFolder | None, or
             return ItemField(name=shown, kind=kind, text=sanitize(text), source=text)
         if folder is not None and folder.find(text) is not None:
             query = urlencode({"item": id, "column": name})
-            return ItemField(name=shown, kind=kind, text=sanitize(text), source=f"/media?{query}")
+            return ItemField(name=shown, kind=kind, text=sanitize(text), source=f"media?{query}")
     return ItemField(
         name=shown, kind="text", text=sanitize(text[:MAX_CHARACTERS]), n_more=max(0, len(text) - MAX_CHARACTERS)
     )

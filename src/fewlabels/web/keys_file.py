@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import ValidationError
 
 from fewlabels.errors import InputError
 from fewlabels.files import temporary_file
 from fewlabels.sessions.journal.paths import PRIVATE, link_new_file
+from fewlabels.sessions.journal.storage import is_address
 from fewlabels.web.credentials import Credentials, KeysUnavailableError
 
 try:
@@ -48,12 +50,14 @@ log = logging.getLogger(__name__)
 
 
 def get_keys_path(session: str | Path) -> Path:
-    """Return the path of the keys file of a session."""
-    return Path(f"{session}{SUFFIX}")
+    """Return the path of the keys file of a session: beside it, or in the working directory if it is in a database."""
+    return Path(
+        f"{dict(parse_qsl(urlsplit(str(session)).query)).get('session', 'session') if is_address(session) else session}{SUFFIX}"
+    )
 
 
 def read_keys(path: Path) -> Credentials:
-    """Read the credentials; refuse a file that other users can read or write."""
+    """Read the keys file (credentials); refuse one that other users can read or write."""
     try:
         with _opened_file(path) as handle:
             return _read_credentials(handle, path)
@@ -62,7 +66,7 @@ def read_keys(path: Path) -> Credentials:
 
 
 def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Credentials:
-    """Change the credentials; create the owner's first if there is no file."""
+    """Change the keys file (credentials); create the owner's key first if there is no file."""
     try:
         if not os.path.lexists(path):
             _create_keys_file(path)

@@ -13,7 +13,8 @@ import ssl
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
 from fewlabels.errors import InputError, format_option
 
@@ -21,6 +22,7 @@ WILDCARD_HOSTS = ("0.0.0.0", "::")  # all interfaces
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 HOSTNAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+PAGE_PATH = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~%-]+)*/?")  # no empty parts, and none that lead elsewhere
 NUMERIC_LABEL = re.compile(r"(0x[0-9a-f]*|[0-9]+)\.?")
 BLOCKED_PORTS = frozenset((
     1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
@@ -28,6 +30,43 @@ BLOCKED_PORTS = frozenset((
     554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
     6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ))  # fmt: skip  # ports that browsers block (the "bad ports" of the Fetch standard)
+
+
+class PublicUrl(NamedTuple):
+    """The URL of a reverse proxy, in parts."""
+
+    origin: str
+    address: str  # with the path, without a slash at the end
+    hosts: tuple[str, ...]  # as browsers and proxies write them
+
+
+def _split_page_url(url: str) -> SplitResult:
+    """Split a URL into parts that a browser opens as they stand."""
+    try:
+        parts = urlsplit(url.strip())
+        is_page = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
+    except ValueError:  # the port, or brackets
+        is_page = False
+    if not is_page or parts.query or parts.fragment or parts.username or not PAGE_PATH.fullmatch(parts.path):
+        raise InputError(f"public-url: {url!r} is not the URL of a page; write for instance https://label.example.org/")
+    return parts
+
+
+def split_public_url(url: str) -> PublicUrl:
+    """Split the public URL of the address, at a reverse proxy; refuse one that no browser opens.
+
+    >>> split_public_url("https://Label.example.org:443/team/")
+    PublicUrl(origin='https://label.example.org', address='https://label.example.org/team', hosts=('label.example.org', 'label.example.org:443'))
+    """
+    parts = _split_page_url(url)
+    name, usual = (
+        normalize_host(parts.netloc.rpartition("@")[2].removesuffix(f":{parts.port}"), "public-url"),
+        DEFAULT_PORTS[parts.scheme],
+    )
+    port = parts.port or usual
+    hosts = (name, f"{name}:{port}") if port == usual else (f"{name}:{port}",)
+    origin = f"{parts.scheme}://{hosts[0]}"
+    return PublicUrl(origin, origin + parts.path.rstrip("/"), hosts)
 
 
 @dataclass(frozen=True)
@@ -44,6 +83,8 @@ class ListenAddress:
         Files with a TLS certificate and its private key.
     names: tuple of str
         Host names that browsers use for this machine, if `host` is not one of them.
+    public_url: str
+        The URL under which browsers reach a reverse proxy in front of this server: `https://host/` or `https://host/path/`.
     """
 
     host: str = "127.0.0.1"
@@ -51,6 +92,7 @@ class ListenAddress:
     certificate: str | None = None
     key: str | None = None
     names: tuple[str, ...] = ()
+    public_url: str = ""
 
     def check(self) -> None:
         """Refuse an address that cannot be served, or that browsers block."""
@@ -60,7 +102,9 @@ class ListenAddress:
             raise InputError(
                 f"port: browsers block port {self.port}, which is reserved for another service; choose another"
             )
-        if self.bind_host in WILDCARD_HOSTS and not self.names:
+        if self.public_url:
+            split_public_url(self.public_url)
+        if self.bind_host in WILDCARD_HOSTS and not self.names and not self.public_url:
             raise InputError(
                 f"host: browsers do not open {self.host}, but a host name of this machine; say which: {format_option('names')}"
             )
@@ -98,10 +142,23 @@ class ListenAddress:
     def list_allowed_hosts(self, port: int) -> tuple[str, ...]:
         """Return the accepted Host headers; on the default port with and without the port."""
         full = tuple(f"{name}:{port}" for name in self.hostnames)
-        return (*full, *self.hostnames) if port == DEFAULT_PORTS[self.scheme] else full
+        own = (*full, *self.hostnames) if port == DEFAULT_PORTS[self.scheme] else full
+        return (*own, *split_public_url(self.public_url).hosts) if self.public_url else own
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers connect with TLS: to this server, or to the proxy in front of it."""
+        return self.scheme == "https" or self.public_url.lower().startswith("https:")
+
+    @property
+    def public_origin(self) -> str:
+        """The origin of the page behind a proxy; empty without one."""
+        return split_public_url(self.public_url).origin if self.public_url else ""
 
     def format_url(self, port: int) -> str:
-        """Return the URL to open, without a path."""
+        """Return the URL to open, without a slash at the end."""
+        if self.public_url:
+            return split_public_url(self.public_url).address
         usual = port == DEFAULT_PORTS[self.scheme]
         return f"{self.scheme}://{self.hostnames[0]}{'' if usual else f':{port}'}"
 
@@ -124,7 +181,7 @@ class ListenAddress:
 
 
 def normalize_host(name: str, option: str) -> str:
-    """Normalize a host name or an address as browsers do.
+    """Normalize the host name of an address as browsers do.
 
     >>> normalize_host("Label.Example.ORG", "names"), normalize_host("0:0::1", "host"), normalize_host("127.1", "host")
     ('label.example.org', '[::1]', '127.0.0.1')
@@ -146,7 +203,7 @@ def normalize_host(name: str, option: str) -> str:
 
 
 def check_certificate(certificate: str, key: str) -> None:
-    """Refuse a certificate and a private key that cannot be loaded together."""
+    """Refuse a certificate and a private key for the address that cannot be loaded together."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     for option, file in (("certificate", certificate), ("key", key)):
         _check_readable(option, file)

@@ -32,7 +32,7 @@ class MediaFolder:
 
 
 def guess_media_kind(name: str) -> Literal["image", "audio"] | None:
-    """Return the kind of file that a value names, by its suffix.
+    """Return the kind of media file that a value names, by its suffix.
 
     >>> guess_media_kind("cats/1.JPG"), guess_media_kind("a.svg"), guess_media_kind("he said .png") is None
     ('image', None, False)

@@ -3,13 +3,13 @@
 
 const SEARCH_FROM = 12; // more classes than this get a search box
 const byId = (id) => document.getElementById(id);
-const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), deciding: false, votes: [], postponed: new Set() };
+const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), deciding: false, votes: [], postponed: new Set(), asked: false, nAnswered: 0 };
 
 // -- requests -------------------------------------------------------------------------------------------------
 
 async function send(what, body) {
   const headers = { "x-fewlabels": state.identity }; // tabs share cookies, so the server compares this with the cookie
-  const answer = await fetch(`/api/${what}`, body === undefined ? { headers } : {
+  const answer = await fetch(`api/${what}`, body === undefined ? { headers } : {
     method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
@@ -47,6 +47,8 @@ window.addEventListener("beforeunload", (event) => { if (state.unsent && !byId("
 
 // -- showing --------------------------------------------------------------------------------------------------
 
+const plural = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
 function showError(text) { byId("trouble").textContent = text; byId("trouble").hidden = !text; }
 
 function element(tag, options = {}, ...children) {
@@ -62,7 +64,7 @@ function showItem(card) {
   if (!card.fields.length) list.append(element("dt", { textContent: "id" }), element("dd", { textContent: String(card.id), dir: "auto" }));
   for (const field of card.fields) {
     const value = element("dd", { dir: "auto" });
-    if (field.kind === "image") value.append(element("img", { src: field.source, alt: `${field.name}: ${field.text}` }));
+    if (field.kind === "image") value.append(element("a", { href: field.source, target: "_blank", rel: "noreferrer", title: "open in full size" }, element("img", { src: field.source, alt: `${field.name}: ${field.text}` })));
     else if (field.kind === "audio") value.append(element("audio", { src: field.source, controls: true, preload: "metadata", "aria-label": `${field.name}: ${field.text}` }));
     else value.textContent = field.text;
     if (field.n_more) value.append(element("span", { className: "more", textContent: ` … ${field.n_more.toLocaleString("en")} more characters` }));
@@ -82,6 +84,9 @@ function showClasses() {
     if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); }
     return button;
   }));
+  const none = many && !found.length && !state.grades;
+  byId("no-match").hidden = !none;
+  byId("no-match").textContent = none ? `No class matches “${byId("search").value.trim()}”. Esc, then / to search again.` : "";
 }
 
 function setShortcuts(shortcuts) { // the server assigns keys to classes, as in the terminal
@@ -122,46 +127,66 @@ function showAnnotators(team) {
 function showBoard(board) {
   state.board = board;
   showAnnotators(board.team);
-  byId("settled").hidden = !board.settled;
-  byId("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
-  if (isAnnotator()) return; // only the owner sees estimates
+  showFinish();
+  showProgress();
+  showRole();
+  if (hidesResults()) return;
   byId("sentence").textContent = board.sentence;
   byId("obstacle").textContent = board.obstacle || "";
   byId("stale").hidden = !board.stale;
-  byId("metric").textContent = board.metric;
+  byId("metric").textContent = board.shown_metric;
   byId("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
     element("th", { scope: "row", textContent: row.group }), element("td", { textContent: row.mean.toFixed(3) }),
     element("td", { textContent: `${row.low.toFixed(3)} to ${row.high.toFixed(3)}` }), element("td", { textContent: row.n_labels }))));
   drawIntervals(board);
 }
 
-function drawIntervals(board) {
-  const SHOWN = 12, HEIGHT = 26, LEFT = 110, WIDTH = 330, rows = board.groups.slice(0, SHOWN), picture = byId("picture");
-  const make = (tag, options, text) => {
+function showProgress() {
+  const board = state.board, ahead = !board.settled && board.labels_left ? ` · ${board.labels_left}` : "";
+  const mine = state.nAnswered ? ` · ${plural(state.nAnswered, "answer")} by you` : ""; // known at once; the estimates follow in the background
+  byId("progress").textContent = `${plural(board.n_labels, "label")}${mine} · ${board.goal}, ${board.metric}${ahead}`;
+}
+
+function drawIntervals(board) { // one row per group: its whole name, and below it the interval on a common scale
+  const SHOWN = 12, WIDTH = 300, HEIGHT = 14, rows = board.groups.slice(0, SHOWN), sought = board.n_groups > 1 && board.sought;
+  const make = (tag, options) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(options)) made.setAttribute(name, value);
-    if (text !== undefined) made.textContent = text;
     return made;
   };
   const low = Math.min(0, ...rows.map((row) => row.low)), high = Math.max(1, ...rows.map((row) => row.high));
-  const x = (value) => LEFT + (WIDTH - LEFT - 8) * (value - low) / (high - low);
-  picture.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT * rows.length + 22}`);
-  const parts = [make("title", { id: "picture-title" }, `Credible intervals of ${board.metric} for every group; the table below has the same numbers`)];
-  for (const tick of [low, (low + high) / 2, high]) {
-    parts.push(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: HEIGHT * rows.length, class: "axis" }));
-    parts.push(make("text", { x: x(tick), y: HEIGHT * rows.length + 16, "text-anchor": "middle", class: "faint" }, Number(tick.toFixed(2))));
-  }
-  rows.forEach((row, i) => {
-    const y = HEIGHT * i + HEIGHT / 2, name = [...row.group], p = row.p_sought;
-    parts.push(make("text", { x: LEFT - 40, y: y + 4, "text-anchor": "end" }, name.length > 11 ? `${name.slice(0, 10).join("")}…` : row.group));
-    parts.push(make("text", { x: LEFT - 4, y: y + 4, "text-anchor": "end", class: "faint" }, p < 0.01 ? "" : p > 0.99 ? ">0.99" : p.toFixed(2)));
-    parts.push(make("line", { x1: x(row.low), x2: x(row.high), y1: y, y2: y, class: "line" }));
-    parts.push(make("circle", { cx: x(row.mean), cy: y, r: 4, class: "dot" }));
-  });
-  picture.replaceChildren(...parts);
-  const rest = board.n_groups - rows.length, which = board.goal === "find-best" ? "the best" : "the worst";
-  byId("caption").textContent = `${board.metric} with its interval, and from 0.01 on the probability of being ${which}${rest > 0 ? `; ${rest} more groups are not shown` : ""}.`;
+  const x = (value) => 5 + (WIDTH - 10) * (value - low) / (high - low);
+  byId("picture").setAttribute("aria-label", `Credible intervals of ${board.shown_metric} for every group; the table below has the same numbers`);
+  const scale = element("p", { className: "scale" }, ...[low, (low + high) / 2, high].map((tick) => element("span", { textContent: Number(tick.toFixed(2)) })));
+  byId("picture").replaceChildren(...rows.map((row) => {
+    const p = row.p_sought, svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none" });
+    svg.append(make("line", { x1: x(low), x2: x(high), y1: HEIGHT / 2, y2: HEIGHT / 2, class: "axis" }),
+      make("line", { x1: x(row.low), x2: x(row.high), y1: HEIGHT / 2, y2: HEIGHT / 2, class: "line" }), make("circle", { cx: x(row.mean), cy: HEIGHT / 2, r: 4, class: "dot" }));
+    return element("div", { className: "row" }, element("bdi", { textContent: row.group }),
+      element("span", { textContent: !sought || p < 0.01 ? "" : `P(${sought}) ${p > 0.99 ? ">0.99" : p.toFixed(2)}` }), svg);
+  }), scale);
+  const rest = board.n_groups - rows.length;
+  const follows = board.metric === board.shown_metric ? "" : `, in the groups that items are chosen from; ${board.metric} follows from it`;
+  const chance = sought ? `, and from 0.01 on P(${sought}), the probability of being the ${sought}` : "";
+  byId("caption").textContent = `${board.shown_metric} with its interval${follows}${chance}${rest > 0 ? `; ${plural(rest, "more group")} ${rest === 1 ? "is" : "are"} not shown` : ""}.`;
 }
+
+// -- the finish -----------------------------------------------------------------------------------------------
+
+function showFinish() { // once the goal is settled, or nothing is left to ask: what was learned, and files to take away
+  const board = state.board, done = board.settled || (state.asked && !state.item && !state.deciding);
+  byId("finish").hidden = !done;
+  byId("settled").textContent = board.settled ? "Settled: you may stop, or continue for more certainty." : "Every item that could help has been asked.";
+  byId("learned").textContent = board.sentence ? `${board.sentence[0].toUpperCase()}${board.sentence.slice(1)}.` : "";
+  byId("downloads").hidden = isAnnotator();
+}
+
+const download = (what, kind, file, type) => runExclusive(async () => {
+  const found = await sendWithRetry(what), link = element("a", { href: URL.createObjectURL(new Blob([found[kind]], { type })), download: file });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  byId("said").textContent = `Downloaded: ${file}`;
+});
 
 // -- the loop -------------------------------------------------------------------------------------------------
 
@@ -178,14 +203,17 @@ async function findNext() { // an item to label, or a disputed item to decide
 async function next() {
   const found = await findNext();
   state.item = found.item;
+  state.asked = true;
   state.classes = found.classes;
   state.grades = !found.classes.length;
+  if (!state.deciding) state.nAnswered = found.n_answered;
   setShortcuts(found.shortcuts);
   showBoard(found.board);
   showDispute(found.dispute);
   byId("later").hidden = !state.deciding;
   byId("nothing").hidden = !!state.item;
   byId("item").hidden = byId("answering").hidden = !state.item;
+  showFinish();
   if (!state.item) {
     byId("asked").textContent = state.deciding ? "No disagreements" : "Nothing to label";
     byId("nothing").textContent = state.deciding ? "No disagreement is left to decide." : "Nothing is left to ask: every useful item has been answered, or is reserved for another annotator.";
@@ -266,9 +294,12 @@ const name = () => isAnnotator() ? state.me.name : localStorage.getItem("fewlabe
 
 const needsName = () => !!(state.board && state.board.team) && !name();
 
+const hidesResults = () => isAnnotator() || !!(state.board && state.board.blind); // estimates could influence answers
+
 function showRole() {
-  document.body.classList.toggle("annotator", isAnnotator());
-  byId("results").hidden = byId("person").disabled = isAnnotator();
+  document.body.classList.toggle("annotator", hidesResults());
+  byId("results").hidden = hidesResults();
+  byId("person").disabled = isAnnotator();
   byId("person").title = isAnnotator() ? "This link belongs to this name" : "Change your name";
 }
 
@@ -290,7 +321,7 @@ byId("who").addEventListener("close", () => {
 // -- keys -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("who").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("who").open || byId("help").open) return;
   const typing = event.target.matches("input");
   if (event.key === "Escape" && typing) return event.target.blur();
   if (event.key === "Enter" && event.target === byId("search")) return byId("classes").querySelector("button")?.click();
@@ -298,6 +329,7 @@ document.addEventListener("keydown", (event) => {
   if (typing) return;
   if (state.keys.has(event.key)) { event.preventDefault(); return answer(state.keys.get(event.key)); }
   if (state.grades && /^[0-9.,]$/.test(event.key)) return byId("grade").focus(); // the browser then types it there
+  if (event.key === "?" && !state.commands.has("?")) { event.preventDefault(); return showHelp(); }
   const command = state.commands.get(event.key) || state.commands.get(event.key.toLowerCase());
   if (command === "skip") answer(null);
   else if (command === "undo") undo();
@@ -307,6 +339,20 @@ document.addEventListener("keydown", (event) => {
   else if (command === "search" && !byId("search").hidden) { event.preventDefault(); byId("search").focus(); }
 });
 
+const COMMANDS = { skip: "cannot tell", undo: "undo your last answer", note: "write a note; Esc leaves it", search: "search classes; Enter takes the first match", disputes: "disagreements, and back", later: "postpone a disagreement" };
+
+function showHelp() {
+  const team = state.board && state.board.team, many = state.classes.length > SEARCH_FROM;
+  const used = [...state.commands].filter(([, command]) => !(command === "search" && !many) && !(["disputes", "later"].includes(command) && (!team || isAnnotator())));
+  const rows = [...state.shown].map(([name, key]) => [key, name]).concat(used.map(([key, command]) => [key, COMMANDS[command] || command]), state.commands.has("?") ? [] : [["?", "these shortcuts"]]);
+  if (state.grades) rows.unshift(["0–1", "type a grade, then Enter"]);
+  byId("help-keys").replaceChildren(...rows.filter(([key]) => key).flatMap(([key, text]) => [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: text })]));
+  byId("help").showModal();
+}
+
+byId("help-button").addEventListener("click", showHelp);
+byId("get-report").addEventListener("click", () => download("report", "html", "report.html", "text/html"));
+byId("get-answers").addEventListener("click", () => download("answers", "csv", "answers.csv", "text/csv"));
 byId("search").addEventListener("input", showClasses);
 byId("skip").addEventListener("click", () => answer(null));
 byId("undo").addEventListener("click", undo);
@@ -322,6 +368,7 @@ setInterval(async () => { // include the answers of other annotators
 
 runExclusive(async () => {
   state.me = await sendWithRetry("me");
+  byId("overview-link").hidden = isAnnotator();
   state.identity = encodeURIComponent(`${state.me.role}:${state.me.name}`);
   showRole();
   showBoard(await sendWithRetry("board"));

@@ -24,13 +24,13 @@ class Identity(BaseModel):
 
 
 def get_caller(request: Request) -> Credential:
-    """Return the credential of a request."""
+    """Return the credential of a request, which decides its permissions."""
     found: Credential = request.state.caller
     return found
 
 
 def get_owner(request: Request) -> Credential:
-    """Return the credential of a request; refuse annotators."""
+    """Return the credential of a request that needs the owner's permissions; refuse annotators."""
     caller = get_caller(request)
     if not caller.is_owner:
         raise HTTPException(403, "only the owner of the session may do this; ask them")
@@ -42,13 +42,13 @@ Owner = Annotated[Credential, Depends(get_owner)]
 
 
 def limit_rate(rate_limit: RateLimit, caller: Credential) -> None:
-    """Refuse requests above the rate limit of a credential; names could be made up to get around a limit per name."""
+    """Permit no request above the rate limit of a credential, as names could be made up to get around limits."""
     if not rate_limit.allows(caller.token):
         raise HTTPException(429, "rate limit exceeded; retry in a moment")
 
 
 def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str:
-    """Return the name that an answer is stored under; only an annotator's own link may use the annotator's name."""
+    """Return the permitted name for an answer; only an annotator's own link may use the annotator's name."""
     name = check_name(who)
     if not caller.is_owner:
         if name not in ("", caller.name):
@@ -64,14 +64,12 @@ def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str
 
 
 def hide_results(board: Board, caller: Credential) -> Board:
-    """Remove the estimates from an annotator's board, because they could bias answers; counts and settled stay."""
-    if caller.is_owner:
-        return board
-    return board.model_copy(update={"sentence": "", "obstacle": None, "groups": [], "n_groups": 0, "team": None})
+    """Remove what an annotator has no permission to see from a board: estimates and others' answers."""
+    return board if caller.is_owner else board.hide_estimates().model_copy(update={"team": None})
 
 
 def hide_paths(message: str, files: Mapping[str, str]) -> str:
-    """Replace paths of the server in a message: known files by their description, files next to them by their name.
+    """Replace paths in a message by known files' descriptions or names, as no role has permission to see them.
 
     >>> hide_paths("/srv/a/s.db: not saved: /srv/a/log is full", {"/srv/a/s.db": "the session"})
     'the session: not saved: log is full'

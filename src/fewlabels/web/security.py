@@ -9,6 +9,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Literal
 from urllib.parse import parse_qs, unquote
 
@@ -34,8 +35,9 @@ RATE, BURST = (
 )  # all requests of a credential; below the limit on all reads, so that few of them wait
 SAFE_METHODS = ("GET", "HEAD")
 TOO_LARGE = f"a request has at most {MAX_REQUEST_BYTES:,} bytes; send answers in several"
+HEALTH_PATH = "/healthz"
 SIGNED_IN_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
-<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Continue to the labelling page</a></p></html>"""
+<meta http-equiv="refresh" content="0;url=./"><p><a href="./">Continue to the labelling page</a></p></html>"""
 UNAUTHORIZED_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
 <h1>This page needs a valid link</h1>
 <p>Open your link as <code>fewlabels label</code> printed it, with everything after the question mark.
@@ -48,9 +50,11 @@ class SecurityPolicy:
 
     hosts: tuple[str, ...]  # accepted Host headers
     secure: bool = False  # behind TLS
+    public_origin: str = ""  # of a reverse proxy
     origins: tuple[str, ...] = ()  # allowed for images and audio
     store: CredentialStore = field(default_factory=MemoryStore)
     codes: OneTimeCodes = field(default_factory=OneTimeCodes, repr=False)
+    session: str = ""  # name of the session, if the server has several
 
     @property
     def token(self) -> str:
@@ -62,7 +66,8 @@ class SecurityPolicy:
     def cookie(self) -> str:
         """The name of the cookie; it has the port, because browsers send cookies to every port of a host."""
         port = re.search(r":(\d+)$", self.hosts[0])
-        return f"fewlabels_{port[1] if port else 'page'}"
+        of_session = f"_{sha256(self.session.encode()).hexdigest()[:12]}" if self.session else ""
+        return f"fewlabels_{port[1] if port else 'page'}{of_session}"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -102,7 +107,8 @@ class SecurityPolicy:
     def is_same_origin(self, headers: Headers) -> bool:
         """Return whether a request comes from the labelling page: it has its header and no other origin."""
         origin, scheme = headers.get("origin"), "https" if self.secure else "http"
-        return PAGE_HEADER in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
+        accepted = {f"{scheme}://{host}" for host in self.hosts} | {self.public_origin} - {""}
+        return PAGE_HEADER in headers and (origin is None or origin in accepted)
 
 
 class SecurityMiddleware:
@@ -124,6 +130,8 @@ class SecurityMiddleware:
         await self.app(scope, _limit_size(receive), send)
 
     def _check(self, scope: Scope) -> Response | None:
+        if scope["path"] == HEALTH_PATH:  # probes come by address and have no credential
+            return None
         try:
             return self._refuse_request(scope)
         except KeysUnavailableError:

@@ -5,25 +5,26 @@ Estimates are recomputed in the background as answers arrive, so that no request
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from starlette.exceptions import HTTPException
 
 from fewlabels.data.names import ItemId
 from fewlabels.errors import join_names
-from fewlabels.models.posterior import Posterior
-from fewlabels.sessions.annotations import describe_agreement
-from fewlabels.sessions.selection import check_lease
+from fewlabels.sessions.exchange.answer_table import tabulate_answers
+from fewlabels.sessions.exchange.sheets import render_sheet
+from fewlabels.sessions.leases import check_lease
 from fewlabels.sessions.session import Session
 from fewlabels.text import sanitize_line
 from fewlabels.web.background import BackgroundWorker, CachedResponse
-from fewlabels.web.board import AnnotatorAccuracy, Board, Dispute, GroupEstimate, TeamSummary, Vote
+from fewlabels.web.board import Board, Dispute, Vote, compute_board
 from fewlabels.web.error_log import FailureLog
 from fewlabels.web.item_view import ItemView, show_item
 from fewlabels.web.media import MediaFolder
+from fewlabels.web.overview import SETTINGS, Overview, make_overview
 from fewlabels.web.row_cache import RowCache
 
-MAX_GROUPS = 60  # groups and annotators in a board
 WRITE_TIMEOUT = 3.0  # seconds that a request waits for other writers
 
 
@@ -35,6 +36,7 @@ class LabellingRules:
     new_classes: bool = False
     reveals: bool = False  # show the predicted class after an item is answered
     origins: tuple[str, ...] = ()  # allowed for images and audio
+    blind: bool = False  # hide the estimates while labelling, from the owner, too
 
     def __post_init__(self) -> None:
         """Refuse an invalid lease."""
@@ -61,7 +63,11 @@ class LabellingService:
         )
         self._predicted, self._row_cache = predicted, RowCache(session.show, session.foresee)
         session.set_patience(WRITE_TIMEOUT)
-        computations = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
+        computations: dict[str, Callable[[], Any]] = {
+            "status": session.status,
+            "assessment": lambda: session.assess().to_dict(),
+            "report": lambda: {"html": session.assess().to_html()},
+        }
         self._background = BackgroundWorker(lambda: session.progress, self.log, self._refresh, computations)
         self._refresh()
         self._background.start()
@@ -72,10 +78,20 @@ class LabellingService:
 
     @property
     def board(self) -> Board:
-        """The board as last computed."""
-        return self._board.model_copy(update={"stale": self._background.is_stale})
+        """The board as last computed; without estimates where they are hidden from everybody."""
+        board = self._board.model_copy(update={"stale": self._background.is_stale, "blind": self.rules.blind})
+        return board.hide_estimates() if self.rules.blind else board
 
-    async def fetch(self, kind: Literal["status", "assessment"]) -> CachedResponse:
+    def export_answers(self) -> str:
+        """Return all answers as CSV."""
+        rows, columns = tabulate_answers(self.session.answers(), self.session.classes)
+        return render_sheet(rows, columns, "csv")
+
+    def make_overview(self) -> Overview:
+        """Return settings, the activity of every annotator and the latest answers."""
+        return make_overview(self.session.votes(), self.board, self._settings)
+
+    async def fetch(self, kind: Literal["status", "assessment", "report"]) -> CachedResponse:
         """Return a result that is slow to compute, from the background thread."""
         return await self._background.fetch(kind)
 
@@ -152,7 +168,15 @@ class LabellingService:
         return value if isinstance(value, str) else None
 
     def _refresh(self) -> None:
-        self._board = compute_board(self.session)
+        found = self.session.status()
+        self._board = compute_board(found, self.session.knowledge(), self.session.goal)
+        self._settings = {name: found[name] for name in SETTINGS} | {
+            "items": f"{found['n_items']:,}",
+            "predictions": Path(self.session.source).name,
+            "answers per item": f"{self.session.wanted}",
+            "reserved for": f"{self.rules.lease:g} seconds",
+            "estimates": "hidden from all" if self.rules.blind else "shown to the owner",
+        }
 
 
 def _refuse_answered(items: Sequence[ItemId]) -> None:
@@ -161,45 +185,3 @@ def _refuse_answered(items: Sequence[ItemId]) -> None:
         raise HTTPException(
             409, f"another annotator has answered {names} in the meantime; nothing was saved; ask for another item"
         )
-
-
-def compute_board(session: Session) -> Board:
-    """Compute the board from the labels so far."""
-    found = session.status()
-    known = session.knowledge()
-    sign = getattr(session.goal, "sign", 1 if known.metric.worst == "highest" else -1)
-    rows = _summarize_groups(known, sign)
-    return Board(
-        n_labels=found["n_labels"], settled=found["settled"], sentence=found["answer"]["sentence"], obstacle=found["obstacle"],
-        metric=found["metric"], goal=found["goal"], groups=rows[:MAX_GROUPS], n_groups=len(rows), team=_describe_team(found["votes"]),
-    )  # fmt: skip
-
-
-def _describe_team(found: dict[str, Any] | None) -> TeamSummary | None:
-    if found is None:
-        return None
-    agreed = found["agreement"]
-    return TeamSummary(
-        **{name: found[name] for name in ("wanted", "n_votes", "n_short", "n_disputed", "errs")}, sentence=found["claim"],
-        agreement="" if agreed is None else describe_agreement(agreed),
-        people=[AnnotatorAccuracy(**{**row, "who": sanitize_line(row["who"])}) for row in found["annotators"][:MAX_GROUPS]],
-    )  # fmt: skip
-
-
-def _summarize_groups(known: Posterior, sign: int) -> list[GroupEstimate]:
-    """Estimate every group; sort by the probability of being the one that the goal seeks."""
-    (low, high), mean = known.interval(), known.mean()
-    sought = known.weigh_places(worst=sign == (1 if known.metric.worst == "highest" else -1))
-    rows = [
-        GroupEstimate(group=sanitize_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
-        for name, m, a, b, n, p in zip(
-            known.groups,
-            mean.tolist(),
-            low.tolist(),
-            high.tolist(),
-            known.n_told.tolist(),
-            sought.tolist(),
-            strict=True,
-        )
-    ]
-    return sorted(rows, key=lambda row: -row.p_sought)

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 
 def find_class(text: str, classes: Sequence[str]) -> list[str]:
-    """Return the class with exactly this name, else the classes with this prefix.
+    """Complete what was typed: the class with exactly this name, else the classes with this prefix.
 
     >>> find_class("Ca", ["car", "cat", "Cairo", "dog"])
     ['Cairo']
@@ -14,7 +14,7 @@ def find_class(text: str, classes: Sequence[str]) -> list[str]:
 
 
 def list_prefix_matches(text: str, classes: Sequence[str]) -> list[str]:
-    """Return the classes with this prefix, an exact match first; case is ignored if no class matches it exactly.
+    """List the classes that complete a prefix, an exact match first; case is ignored if no class has it.
 
     >>> list_prefix_matches("dog", ["dogs", "dog", "cat"])
     ['dog', 'dogs']
@@ -25,7 +25,7 @@ def list_prefix_matches(text: str, classes: Sequence[str]) -> list[str]:
 
 
 def complete(text: str, classes: Sequence[str]) -> str:
-    """Return the longest common prefix of the classes with this prefix.
+    """Complete a prefix: return the longest common prefix of the classes with it.
 
     >>> complete("c", ["car", "cat", "dog"])
     'ca'

@@ -75,7 +75,7 @@ class Keyboard:
 
 @contextmanager
 def cbreak_mode(handle: int) -> Iterator[Keyboard]:
-    """Read single keys without echo (cbreak mode), and always restore the terminal."""
+    """Read single keys of the keyboard without echo (cbreak mode), and always restore the terminal."""
     before = termios.tcgetattr(handle)
     previous_handler = signal.signal(signal.SIGTERM, _stop)
     try:

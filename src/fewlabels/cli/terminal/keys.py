@@ -53,9 +53,9 @@ class KeyAnswers:
     ) -> Answer | Command | None:
         if key in shortcuts.typed:
             return Answer(shortcuts.typed[key])
-        if key == SPACE:
+        if key == SPACE or (key and key == commands["skip"]):
             return Answer(None)
-        if key == BACKSPACE:
+        if key == BACKSPACE or (key and key == commands["undo"]):
             return Command.UNDO
         if key in (ESCAPE, END) or (key and key == commands["stop"]):
             return Command.STOP
@@ -85,21 +85,22 @@ class KeyAnswers:
 
 
 def assign_command_keys(shortcuts: Shortcuts, classes: Sequence[str]) -> dict[str, str]:
-    """Return the keys of commands; if class names are typed, no key starts a name, and only Escape stops."""
+    """Return the keys of commands; if class names are typed, no key starts a name, and letters are no commands."""
     if shortcuts.shown:
         return shortcuts.assign_commands(TERMINAL_COMMANDS)
-    return {**shortcuts.assign_commands(TERMINAL_COMMANDS, {name[:1] for name in classes}), "stop": ""}
+    assigned = shortcuts.assign_commands(TERMINAL_COMMANDS, {name[:1] for name in classes})
+    return {**assigned, "skip": "", "undo": "", "stop": ""}
 
 
 def format_shortcuts(shortcuts: Shortcuts) -> list[Text]:
-    """Return each shortcut key with its class."""
+    """Return the shortcut keys of the terminal, each with its class."""
     return [Text.assemble((key, "bold cyan"), f" {sanitize_line(name)}") for name, key in shortcuts.shown.items()]
 
 
 def list_commands(
     shortcuts: Shortcuts, commands: Mapping[str, str], *, is_graded: bool, is_truncated: bool
 ) -> list[str]:
-    """Return the other keys, each with its command."""
+    """Return the other keys of the terminal, each with its command."""
     find, more = commands["find"], commands["more"]
     by_name = f"{find} class by name" if find and shortcuts.shown else ""
     if not shortcuts.shown:
@@ -109,7 +110,7 @@ def list_commands(
 
 
 def wrap_parts(parts: Sequence[Text], width: int, between: str) -> list[Text]:
-    """Join parts into lines of at most this width, without breaking a part."""
+    """Join the help on keys into lines of at most this width, without breaking a part."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + len(between) + part.cell_len <= width:

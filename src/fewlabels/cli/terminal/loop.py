@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 
 from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.session_tables import NOTHING_LEFT, count_told, format_standing, say
+from fewlabels.cli.session_tables import NOTHING_LEFT, count_session_labels, format_standing, print_line
 from fewlabels.cli.terminal.answers import Answer, AnswerSource, Command
 from fewlabels.cli.undo import undo_last
 from fewlabels.data.names import ItemId
@@ -38,7 +38,7 @@ class LabellingLoop:
         while True:
             asked = session.ask(1, who=self.who)
             if not asked:
-                say(self.out, NOTHING_LEFT)
+                print_line(self.out, NOTHING_LEFT)
                 return
             reply = source.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
             if reply is Command.STOP:
@@ -56,27 +56,27 @@ class LabellingLoop:
         text = "cannot tell" if label is None else sanitize_line(label)
         if self.reveals:
             text += f" (predicted: {sanitize_line(self.opened.predicted(id))})"
-        say(self.out, f"→ {text}")
+        print_line(self.out, f"→ {text}")
         self._print_progress(before, session.knowledge())
 
     def _undo(self) -> None:
         try:
-            say(self.out, undo_last(self.opened.session, self.who))
+            print_line(self.out, undo_last(self.opened.session, self.who))
             self.n_told = max(0, self.n_told - 1)
         except InputError as error:
-            say(self.out, str(error))
+            print_line(self.out, str(error))
 
     def _print_progress(self, before: Posterior, now: Posterior) -> None:
         """Print the updated estimate; if it takes long to compute, not after every answer."""
-        n_labels = count_told(now)
+        n_labels = count_session_labels(now)
         labels = count(n_labels, "label")
         if self._computing_time > SLOW and time.monotonic() - self._computed_at < SHARE * self._computing_time:
-            say(self.out, f"  {labels}")
+            print_line(self.out, f"  {labels}")
             return
         start = time.monotonic()
         standing = self.opened.session.standing()
         parts = [labels, format_group_change(before, now), format_standing(standing, n_labels) if n_labels else ""]
-        say(self.out, f"  {'; '.join(part for part in parts if part)}")
+        print_line(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
             self.out.print("[green]settled[/]: you can stop, or continue for more certainty")
         self.settled = standing.settled
@@ -85,9 +85,9 @@ class LabellingLoop:
 
 
 def format_group_change(before: Posterior, now: Posterior) -> str:
-    """Return the estimate of the group of the last label; empty if not exactly one group changed."""
+    """Return what the loop shows after a label: the estimate of its group; empty if not exactly one changed."""
     changed = np.nonzero(now.n_told - before.n_told)[0]
-    if len(changed) != 1:
+    if len(changed) != 1 or now.models is not None:
         return ""
     g = int(changed[0])
     (low, high), mean = now.interval(), now.mean()

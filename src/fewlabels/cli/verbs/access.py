@@ -7,7 +7,8 @@ from rich.console import Console
 from fewlabels.cli.console import escape, stdout_console
 from fewlabels.cli.options import File, Names
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import format_session_options, print_next_command
+from fewlabels.cli.session_options import format_session_options
+from fewlabels.cli.session_tables import print_next_command
 from fewlabels.errors import InputError, join_names
 from fewlabels.text import sanitize_line
 from fewlabels.web.credentials import Credentials, casefold_name

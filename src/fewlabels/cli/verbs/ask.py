@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, spinner, stderr_console, stdout_console, write_text
+from fewlabels.cli.console import add_command, spinner, stderr_console, stdout_console
+from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Path
+from fewlabels.cli.output import write_text
 from fewlabels.cli.output_paths import (
     check_no_unread_answers,
     check_output_paths,
@@ -16,11 +18,11 @@ from fewlabels.cli.output_paths import (
 )
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
 from fewlabels.cli.session_options import SessionOptions
-from fewlabels.cli.session_tables import print_asked, warn_obstacle
+from fewlabels.cli.session_tables import print_asked
 from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_atomic
-from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
+from fewlabels.sessions.exchange.label_studio_tasks import LabelingForm, render_tasks
 from fewlabels.sessions.exchange.sheet_reader import AnswerRow
 from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
 from fewlabels.text import to_json_value
@@ -31,7 +33,7 @@ ShownItems = dict[ItemId, dict[str, Any]]
 def ask(
     file: File | None = None,
     /,
-    *,
+    *more: File,
     session: File,
     n: Annotated[int, Parameter(name=("--n", "-n"))] = 5,
     who: Who = "",
@@ -41,6 +43,7 @@ def ask(
     json: Path = None,
     start: SessionOptions = SessionOptions(),
     columns: Columns = Columns(),
+    models: ModelOptions = ModelOptions(),
 ) -> int:
     """Choose the items to label next; the same items are returned until they are answered.
 
@@ -48,6 +51,8 @@ def ask(
     ----------
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow. Needed to start a session, and to show the items.
+    more: str
+        Predictions of further models on the same items, for the goals compare-models and best-model.
     session: str
         File of the session; created if it does not exist.
     n: int
@@ -71,11 +76,9 @@ def ask(
     existing = _check_before_asking(session, n, out)
     _check_studio(file, out, config, show_prediction == "before")
     with spinner("opening"):
-        opened = start_or_open(session, file, start, columns)
+        opened = start_or_open(session, file, start, columns, more, models)
     with opened.session:
         check_no_unread_answers(out, existing, opened.session)
-        if opened.is_new:
-            warn_obstacle(opened.session)
         with spinner("asking"):
             shown = opened.session.show(opened.session.ask(n, who=who))
         if out and file_format(out) == LABEL_STUDIO:

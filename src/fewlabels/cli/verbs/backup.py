@@ -3,7 +3,7 @@
 from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import say
+from fewlabels.cli.session_tables import print_line
 from fewlabels.errors import count
 
 
@@ -22,5 +22,5 @@ def backup(*, session: File, out: str, accept_missing: Flag = False) -> int:
     with open_session(session, read_only=True, accept_missing=accept_missing) as opened:
         opened.backup(out)
     with open_session(out, read_only=True) as copy:
-        say(stdout_console(), f"{out}: a copy of {session} with {count(len(copy.answers()), 'answer')}")
+        print_line(stdout_console(), f"{out}: a copy of {session} with {count(len(copy.answers()), 'answer')}")
     return 0

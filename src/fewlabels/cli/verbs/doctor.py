@@ -2,10 +2,12 @@
 
 from fewlabels.analyses.doctor import diagnose
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, spinner, stdout_console, write_text
-from fewlabels.cli.options import Columns, File, Path
+from fewlabels.cli.console import add_command, spinner, stdout_console
+from fewlabels.cli.options import STDIN, Columns, File, Path
+from fewlabels.cli.output import write_text
 from fewlabels.cli.parsing import drop_missing
 from fewlabels.cli.tables import print_diagnosis
+from fewlabels.errors import InputError
 from fewlabels.files import check_outputs
 
 
@@ -19,11 +21,11 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
     json: str
         Write JSON to this file instead; - for standard output.
     """
+    if file == STDIN:
+        raise InputError("doctor proposes commands for a file: save standard input to one")
     check_outputs({"--json": json}, (file, columns.labels))
     with spinner("checking"):
-        found = diagnose(
-            file, **drop_missing(**{name: getattr(columns, name) for name in columns.__dataclass_fields__})
-        )
+        found = diagnose(file, **columns.roles(), **drop_missing(labels=columns.labels))
     if json:
         write_text(json, write_json(add_command(found.to_dict()), None) + "\n")
     else:

@@ -1,10 +1,10 @@
 """`fewlabels export`: write a session's answers or pending items to a file."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from fewlabels.cli.console import stderr_console, write_text
+from fewlabels.cli.console import stderr_console
 from fewlabels.cli.options import File, Flag, Path
+from fewlabels.cli.output import write_text
 from fewlabels.cli.output_paths import (
     check_no_unread_answers,
     check_output_paths,
@@ -16,10 +16,9 @@ from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.files import STDOUT
-from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
+from fewlabels.sessions.exchange.answer_table import mark_cannot_tell, tabulate_answers
+from fewlabels.sessions.exchange.label_studio_tasks import LabelingForm, render_tasks
 from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
-
-OTHER_COLUMNS = ("asked", "who", "note", "at")
 
 
 def export(
@@ -57,14 +56,12 @@ def export(
             check_replaces_export(out, columns)
         elif votes:
             rows, columns = (
-                _mark_cannot_tell(opened.votes(), opened.classes),
+                mark_cannot_tell(opened.votes(), opened.classes),
                 ["id", "label", "who", "decided", "note", "at"],
             )
             check_replaces_export(out, columns)
         else:
-            answer = "label" if opened.classes else "agreement"  # the role that other verbs read it as
-            rows = [{**row, answer: row["label"]} for row in _mark_cannot_tell(opened.answers(), opened.classes)]
-            columns = ["id", answer, *OTHER_COLUMNS]
+            rows, columns = tabulate_answers(opened.answers(), opened.classes)
             check_replaces_export(out, columns)
     text = (
         render_tasks(LabelingForm.fit(shown, ()), shown) if kind == LABEL_STUDIO else render_sheet(rows, columns, kind)
@@ -74,12 +71,6 @@ def export(
         return 0
     stderr_console().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
     return 0
-
-
-def _mark_cannot_tell(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dict[str, Any]]:
-    """Replace missing labels by the mark for cannot tell, unless a class has that name."""
-    cannot_tell_mark = "" if CANNOT_TELL in classes else CANNOT_TELL
-    return [{**row, "label": cannot_tell_mark if row["label"] is None else row["label"]} for row in rows]
 
 
 def _format_dispute(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from fewlabels.cli.console import stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import print_session, say
+from fewlabels.cli.session_tables import print_line, print_session
 from fewlabels.sessions.exchange.importer import import_file
 
 
@@ -22,8 +22,8 @@ def import_answers(sheet: File, /, *, session: File, options: ImportOptions = Im
     out = stdout_console()
     with open_session(session) as opened:
         taken = import_file(opened, session, sheet, options)
-        say(out, taken.say(sheet))
+        print_line(out, taken.say(sheet))
         for remark in taken.notes:
-            say(out, remark)
+            print_line(out, remark)
         print_session(out, opened)
     return 0

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pkgutil import resolve_name
 from typing import Literal
@@ -10,16 +10,15 @@ from typing import Literal
 from rich.console import Console
 
 from fewlabels.cli.console import spinner, stdout_console
+from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
-from fewlabels.cli.session_options import SessionOptions
+from fewlabels.cli.session_options import SessionOptions, format_session_options
 from fewlabels.cli.session_tables import (
-    format_session_options,
+    print_line,
     print_next_command,
     print_progress,
-    say,
-    warn_obstacle,
 )
 from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers
@@ -37,7 +36,7 @@ PREPARE_PAGE, RUN_PAGE = (
 def label(
     file: File,
     /,
-    *,
+    *more: File,
     session: File,
     terminal: Flag = False,
     who: Who = "",
@@ -46,6 +45,7 @@ def label(
     page: PageOptions = PageOptions(),
     start: SessionOptions = SessionOptions(),
     columns: Columns = Columns(),
+    models: ModelOptions = ModelOptions(),
 ) -> int:
     """Label items one by one, chosen for a goal, and watch the estimate improve.
 
@@ -53,6 +53,8 @@ def label(
     ----------
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
+    more: str
+        Predictions of further models on the same items, for the goals compare-models and best-model.
     session: str
         File of the session; created if it does not exist.
     terminal: bool
@@ -72,12 +74,12 @@ def label(
     if not terminal:
         with (
             resolve_name(PREPARE_PAGE)(page, session) as listening_socket,
-            _open_to_label(out, session, file, start, columns) as opened,
+            _open_to_label(out, session, file, start, columns, more, models) as opened,
         ):
             resolve_name(RUN_PAGE)(opened, file, session, page, listening_socket=listening_socket, **choices)
         return 0
     require_annotator_name(start, who)
-    with _open_to_label(out, session, file, start, columns) as opened:
+    with _open_to_label(out, session, file, start, columns, more, models) as opened:
         work = LabellingLoop(opened, out, who, **choices)
         try:
             _label_at_terminal(work, out, new_classes=new_classes)
@@ -91,14 +93,18 @@ def label(
 
 @contextmanager
 def _open_to_label(
-    out: Console, session: str, file: str, start: SessionOptions, columns: Columns
+    out: Console,
+    session: str,
+    file: str,
+    start: SessionOptions,
+    columns: Columns,
+    more: Sequence[str],
+    models: ModelOptions,
 ) -> Iterator[OpenedSession]:
     """Open or start the session, and print which columns are shown."""
     with spinner("opening"):
-        opened = start_or_open(session, file, start, columns)
+        opened = start_or_open(session, file, start, columns, more, models)
     with opened.session:
-        if opened.is_new:
-            warn_obstacle(opened.session)
         _print_shown_columns(out, opened)
         yield opened
 
@@ -115,15 +121,15 @@ def _print_shown_columns(out: Console, opened: OpenedSession) -> None:
     assert opened.pool is not None
     shown = list(opened.pool.shown)
     if not shown:
-        say(out, "only ids are shown: the predictions have no other columns; look items up by id")
+        print_line(out, "only ids are shown: the predictions have no other columns; look items up by id")
     if opened.pool.withheld:
-        say(
+        print_line(
             out, f"hidden to avoid bias: {join_names(map(sanitize_line, opened.pool.withheld))} (show them with --show)"
         )
 
 
 def _print_summary(work: LabellingLoop, out: Console, again: str, session: str) -> None:
-    say(out, f"{count(work.n_told, 'answer')} kept in {session}")
+    print_line(out, f"{count(work.n_told, 'answer')} kept in {session}")
     with spinner("computing"):
         found = work.opened.session.status()
     print_progress(out, found)

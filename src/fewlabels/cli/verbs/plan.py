@@ -7,6 +7,7 @@ from rich.console import Console
 from fewlabels.active.simulation.plan import plan as plan_labels
 from fewlabels.active.simulation.results import Plan
 from fewlabels.cli.console import escape
+from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.output import write_simulated
 from fewlabels.cli.progress import progress_bar
@@ -18,13 +19,14 @@ from fewlabels.files import check_outputs
 def plan(
     file: File,
     /,
-    *,
+    *more: File,
     runs: int = 50,
     jobs: int = -1,
     options: PlanOptions = PlanOptions(),
     json: Path = None,
     quiet: Flag = False,
     columns: Columns = Columns(),
+    models: ModelOptions = ModelOptions(),
 ) -> int:
     """Estimate how many more labels a goal needs, by simulating sessions.
 
@@ -34,6 +36,8 @@ def plan(
     ----------
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
+    more: str
+        Predictions of further models on the same items, for the goals compare-models and best-model.
     runs: int
         Number of simulated sessions.
     jobs: int
@@ -43,9 +47,9 @@ def plan(
     quiet: bool
         Print nothing.
     """
-    check_outputs({"--json": json}, (file, columns.labels, options.cost, options.prior))
+    check_outputs({"--json": json}, (file, *more, columns.labels, options.cost, options.prior))
     choices = options.choices()
-    pool = columns.read(file)
+    pool = models.read((file, *more), columns)
     with progress_bar("simulating") as tick:
         played = pool.hide_labels() if options.hide_labels else pool
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)

@@ -1,11 +1,12 @@
 """`fewlabels schema`: print the JSON Schema of a verb's JSON output."""
 
-from fewlabels.cli.console import stdout_console, write_text
+from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import Path
+from fewlabels.cli.output import write_text
 from fewlabels.errors import InputError
 from fewlabels.files import STDOUT, check_outputs
-from fewlabels.reporting.schemas import SCHEMAS
-from fewlabels.reporting.schemas import schema as describe_json
+from fewlabels.reporting.schemas.verbs import SCHEMAS
+from fewlabels.reporting.schemas.verbs import schema as describe_json
 from fewlabels.text import dump_json
 
 

@@ -12,6 +12,7 @@ from fewlabels.active.parsing import parse_policy
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
 from fewlabels.cli.console import escape
+from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.output import write_simulated
 from fewlabels.cli.progress import progress_bar
@@ -32,7 +33,7 @@ class SimulateOptions(GoalOptions):
     """Goals, policies and priors to simulate, several of each."""
 
     goal: Annotated[str | None, shown_default("estimate")] = None
-    "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups); several separated by commas."
+    "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups); with several models, compare-models (two models) or best-model; several separated by commas."
     policy: Annotated[str | None, shown_default(POLICIES)] = None
     "How to choose the group of the next item, several separated by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, shown_default(DEFAULT_PRIOR)] = None
@@ -42,7 +43,7 @@ class SimulateOptions(GoalOptions):
 def simulate(
     file: File,
     /,
-    *,
+    *more: File,
     budget: int | None = None,
     runs: int = 100,
     checkpoints: Annotated[int | None, shown_default("200, or 40 with a prior that learns")] = None,
@@ -52,6 +53,7 @@ def simulate(
     plot: str | None = None,
     quiet: Flag = False,
     columns: Columns = Columns(),
+    models: ModelOptions = ModelOptions(),
 ) -> int:
     """Simulate labelling on a fully labelled file, and report how many labels each policy and prior needs.
 
@@ -61,6 +63,8 @@ def simulate(
     ----------
     file: str
         Fully labelled predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
+    more: str
+        Predictions of further models on the same items, for the goals compare-models and best-model.
     budget: int
         Stop after this many labels [default: all].
     runs: int
@@ -77,16 +81,18 @@ def simulate(
         Print no table.
     """
     names = split_names(options.prior or DEFAULT_PRIOR)
-    check_outputs({"--json": json, "--plot": plot}, (file, columns.labels, options.cost, *names))
+    check_outputs({"--json": json, "--plot": plot}, (file, *more, columns.labels, options.cost, *names))
     if plot:
         resolve_name(CHECK_FORMAT)(plot)
     goals = split_names(options.goal or "estimate")
     policies = [parse_policy(name) for name in split_names(options.policy or POLICIES)]
-    priors = [parse_prior(name, options.strength) for name in names]
-    asked = [replace(options, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
+    priors = [parse_prior(name, options.strength, options.discount) for name in names]
+    asked = [
+        replace(options, goal=goal, policy=None, prior=None, strength=None, discount=None).choices() for goal in goals
+    ]
     for choices in asked:
         del choices["prior"]  # priors are passed separately
-    pool = columns.read(file)
+    pool = models.read((file, *more), columns)
     with progress_bar("simulating") as tick:
         found = [
             run_simulation(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,

@@ -1,8 +1,9 @@
 """`fewlabels status`: show a session's progress and current estimate."""
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, spinner, stdout_console, write_text
+from fewlabels.cli.console import add_command, spinner, stdout_console
 from fewlabels.cli.options import File, Path
+from fewlabels.cli.output import write_text
 from fewlabels.cli.output_paths import check_output_paths
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_status

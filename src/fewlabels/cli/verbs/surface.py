@@ -30,6 +30,8 @@ def surface(
     ask: Queries = (),
     mix: str | None = None,
     weight: str | None = None,
+    least_items: int | None = None,
+    worst_by: str | None = None,
     save: str | None = None,
     level: float | None = None,
     finite_pool: Flag = False,
@@ -50,11 +52,15 @@ def surface(
     attribution: str
         How to treat probabilities of uncertain attributes: full (recalibrated on known values in a column NAME, with the joint distribution of the attributes), temperature (recalibrated only), raw (unchanged) [default: full].
     ask: str
-        Estimate the accuracy at these values of some attributes, for instance "light=night,rain=wet"; may be repeated.
+        Estimate the accuracy at these values of some attributes, for instance "light=night,rain=wet"; a range of numbers is "age=18..40" (also 18.. and ..40); may be repeated.
     mix: str
         Estimate the accuracy on another mix of items: a file with the attributes as columns.
     weight: str
         Column of the mix with the weight of each row [default: 1].
+    least_items: int
+        Leave arms with fewer items out of the printed list of the worst [default: 1].
+    worst_by: str
+        Order of the printed list: mean, or high (the upper end of the interval, so that arms come first that are bad beyond doubt) [default: mean].
     save: str
         Save the fitted surface to this file (.surface), to query it later without the predictions.
     level: float
@@ -75,12 +81,14 @@ def surface(
         finite_pool=finite_pool or None,
         seed=seed,
     )
+    shown = drop_missing(least_items=least_items, by=worst_by)
     with spinner("fitting the surface"):
         found = _load_surface(file, choices, columns) if file.endswith(SUFFIX) else _fit_surface(file, choices, columns)
         result = answer(found, asked, mix, weight)
+        worst = found.list_worst(**shown)
     if save is not None:
         found.save(save)
-    code = write_result(result, output, conditions, lambda out: print_surface(out, result))
+    code = write_result(result, output, conditions, lambda out: print_surface(out, result, worst))
     if save is not None and not output.quiet:
         stderr_console().print(f"written: {escape(save)}")
     return code

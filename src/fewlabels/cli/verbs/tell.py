@@ -11,7 +11,7 @@ from rich.console import Console
 from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
-from fewlabels.cli.session_tables import print_session, say
+from fewlabels.cli.session_tables import print_line, print_session
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (
@@ -25,6 +25,8 @@ from fewlabels.sessions.exchange.names import (
 from fewlabels.sessions.exchange.sheets import FORMATS
 from fewlabels.sessions.session import Session
 from fewlabels.text import sanitize_line
+
+NOT_ASKED = " (not asked for: it counts once the session asks for it)"
 
 
 def tell(
@@ -64,13 +66,13 @@ def tell(
     out = stdout_console()
     with open_session(session) as opened:
         if undo:
-            say(out, undo_last(opened, who))
+            print_line(out, undo_last(opened, who))
         else:
             labels = _read_answers(answers, session, opened.classes, new_classes)
             with adding_nothing_kept():
                 if decide:
                     opened.decide(labels, who=who, note=note, new_classes=new_classes)
-                    _print_decisions(out, labels, who)
+                    _print_decisions(out, opened, labels, who)
                 else:
                     _record_and_print(out, opened, labels, who, note, new_classes)
         print_session(out, opened)
@@ -127,10 +129,14 @@ def _record_and_print(
     before = _list_replaced_answers(session, who)
     session.tell(labels, who=who, note=note, new_classes=new_classes)
     after = _list_replaced_answers(session, who)
-    asked = {str(row["id"]) for row in session.answers() if row["asked"]}
+    asked = _list_asked(session)
     for item in labels:
         changed = _format_change(before.get(item), after[item], asked=item in asked)
-        say(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
+        print_line(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
+
+
+def _list_asked(session: Session) -> set[str]:
+    return {str(row["id"]) for row in session.answers() if row["asked"]}
 
 
 def _list_replaced_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
@@ -139,10 +145,13 @@ def _list_replaced_answers(session: Session, who: str) -> dict[str, dict[str, An
     return {str(row["id"]): row for row in rows}
 
 
-def _print_decisions(out: Console, labels: dict[str, str | None], who: str) -> None:
+def _print_decisions(out: Console, session: Session, labels: dict[str, str | None], who: str) -> None:
+    asked = _list_asked(session)
     for item, label in labels.items():
         said = "cannot tell" if label is None else sanitize_line(label)
-        say(out, f"decided by {sanitize_line(who)}: {sanitize_line(item)}: {said}")
+        print_line(
+            out, f"decided by {sanitize_line(who)}: {sanitize_line(item)}: {said}{'' if item in asked else NOT_ASKED}"
+        )
 
 
 def _format_answer(row: dict[str, Any]) -> str:
@@ -151,4 +160,4 @@ def _format_answer(row: dict[str, Any]) -> str:
 
 def _format_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
     changed = f" (before: {_format_answer(before)})" if before and before["label"] != after["label"] else ""
-    return changed + ("" if asked else " (not asked for: it counts once the session asks for it)")
+    return changed + ("" if asked else NOT_ASKED)

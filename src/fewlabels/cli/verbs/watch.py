@@ -12,7 +12,7 @@ from fewlabels.cli.console import spinner, stderr_console, stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import count_told, print_standing, say
+from fewlabels.cli.session_tables import count_session_labels, print_line, print_standing
 from fewlabels.errors import InputError, count
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
 from fewlabels.sessions.exchange.watcher import FolderScanner, NewFile
@@ -52,7 +52,7 @@ def watch(
             work.run(every, once=once)
         except KeyboardInterrupt:
             work.out.print()
-        say(work.out, f"{count(work.n_kept, 'answer')} kept in {session}")
+        print_line(work.out, f"{count(work.n_kept, 'answer')} kept in {session}")
     return 1 if once and work.failures else 0
 
 
@@ -71,7 +71,7 @@ class FolderWatcher:
 
     def run(self, every: float, *, once: bool) -> None:
         """Check the folder repeatedly, or twice with `once`, because a file must be unchanged between two checks."""
-        say(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
+        print_line(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
         self._print_if_changed()
         self.read_new_files()
         while True:
@@ -96,21 +96,21 @@ class FolderWatcher:
         self.n_kept += taken.n_new + taken.n_changed
         self.arrivals.mark_read(new_file)
         self.failures.pop(new_file.path, None)
-        say(self.out, taken.say(str(new_file.path)))
+        print_line(self.out, taken.say(str(new_file.path)))
         for remark in taken.notes:
-            say(self.out, f"  {remark}")
+            print_line(self.out, f"  {remark}")
 
     def _report_failure(self, new_file: NewFile, message: str) -> None:
         """Skip a file, and print what is wrong with it once."""
         self.arrivals.retry_later(new_file)
         if self.failures.get(new_file.path) != message:
-            say(stderr_console(), f"skipped: {shorten(message)}")
+            print_line(stderr_console(), f"skipped: {shorten(message)}")
         self.failures[new_file.path] = message
 
     def _print_if_changed(self) -> None:
         """Print the current answer if it changed."""
         with spinner("computing"):
-            standing, n_labels = self.session.standing(), count_told(self.session.knowledge())
+            standing, n_labels = self.session.standing(), count_session_labels(self.session.knowledge())
         now = standing.settled, standing.sentence
         if now != self._printed:
             print_standing(self.out, standing, n_labels)

@@ -2,13 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
+from engines import start_postgres
+from shape_checks import install
+from threadpoolctl import threadpool_limits
 
-from fewlabels.cli.app import main
+install("fewlabels")  # before anything of it is imported
+sys.modules["conftest"] = sys.modules[__name__]  # one module, whichever name tests import it by
+
+from fewlabels.cli.app import main  # noqa: E402
 
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
 FIRST = (  # files that start first: the slowest tests, and those that compile kernels, which other workers then find on disk
@@ -19,8 +27,9 @@ FIRST = (  # files that start first: the slowest tests, and those that compile k
 
 
 def pytest_configure() -> None:
-    """Let workers and what they start multiply matrices in one thread: more threads than cores wait for each other, busily."""
+    """Multiply matrices in one thread, here and in what is started: more threads than cores wait for each other, busily."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    threadpool_limits(1, "blas")  # of libraries that were loaded before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,3 +73,26 @@ def type_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Typed(code if isinstance(code, int) else 0, said.out, said.err)
 
     return run
+
+
+NUMBER = count()  # of sessions in the database
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """The address of a database."""
+    with start_postgres() as engine:
+        yield f"postgresql://tester@127.0.0.1:{engine.con.info.port}/postgres"
+
+
+@pytest.fixture
+def session_url(database: str) -> str:
+    """The address of a session that is not there yet."""
+    return f"{database}?session=pilot-{next(NUMBER)}"
+
+
+@pytest.fixture
+def create_in_database(database: str):
+    """Create a journal with a new name."""
+    journal = resolve_name("fewlabels.sessions.journal.postgres:PostgresJournal")
+    return lambda *content: journal.create(f"{database}?session=pilot-{next(NUMBER)}", *content)

@@ -56,7 +56,7 @@ def start_postgres() -> Iterator[BaseBackend]:
         if user:
             shutil.chown(folder, user)
         run = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-        data, port = Path(folder) / "data", _find_port()
+        data, port = Path(folder) / "data", find_port()
         subprocess.run([programs / "initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8"], check=True, **run)  # fmt: skip
         options = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", f"port={port}")
         server = subprocess.Popen(
@@ -81,7 +81,7 @@ def _find_programs() -> Path:
     return Path(program).parent
 
 
-def _find_port() -> int:
+def find_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -45,6 +45,18 @@ def make_pool(seed, n=60, classes="abc", labelled=1.0, skill=0.6):
     }
 
 
+def make_models(seed=0, n=600, labelled=0.5, skills=(0.6, 0.9)):
+    """Models of these accuracies on the same items; labels only in the first table."""
+    rng = np.random.default_rng(seed)
+    truth, known = rng.choice(list("abc"), n), rng.random(n) < labelled
+    pools = {}
+    for i, skill in enumerate(skills):
+        predicted = np.where(rng.random(n) < skill, truth, rng.choice(list("abc"), n))
+        pools[f"m{i}"] = {"id": np.arange(n), "predicted": predicted, "score": np.round(rng.uniform(0.4, 0.99, n), 2), "site": np.where(np.arange(n) % 2, "x", "y")}  # fmt: skip
+    pools["m0"]["label"] = [t if k else None for t, k in zip(truth, known, strict=True)]
+    return pools, truth
+
+
 def outcome_pool(**groups):
     """A pool with a column `group`, from name=(right, wrong, unlabelled)."""
     rows = [

@@ -31,10 +31,11 @@ def serving(
     """Serve a desk on loopback, and give the owner's link."""
     with listen_address.listen() as listening_socket:
         port = listening_socket.getsockname()[1]
-        secure, codes = listen_address.scheme == "https", codes or OneTimeCodes()
+        codes = codes or OneTimeCodes()
         security_policy = SecurityPolicy(
-            listen_address.list_allowed_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes
-        )
+            listen_address.list_allowed_hosts(port), secure=listen_address.is_secure, store=store or MemoryStore(),
+            codes=codes, public_origin=listen_address.public_origin,
+        )  # fmt: skip
         server = Server(
             make_app(service, security_policy, rate_limit),
             service.log,

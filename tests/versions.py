@@ -20,12 +20,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.harness.main import ROWS
+from bench.harness.page import join_paragraphs, show_table, text
+from bench.harness.rows import Row, Rows, read_rows, write_rows
+
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.13")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
-EXTRAS = ("base", "demo", "polars", "arviz", "mlflow", "postgres", "dask", "deep", "spark")
+EXTRAS = ("base", "demo", "simulate", "polars", "arviz", "mlflow", "postgres", "dask", "deep", "spark")
 WITH_PYTEST = ("postgres", "dask", "spark")  # whose servers are started by what tests share
 COMPILED = ("pydantic-core",)  # packages in other languages that are not named in pyproject.toml
+WITHOUT_WHEELS = ("pyspark",)
 SECONDS = 1800  # for one environment
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -58,7 +63,8 @@ class Environment:
 
     def need_wheels(self) -> list[str]:
         """Name the packages that are not to be compiled: all, but for Spark, which has no wheels."""
-        return [*read_packages(), *COMPILED] if self.extra == "spark" else [":all:"]
+        named = [name for name in read_packages() if name not in WITHOUT_WHEELS]
+        return [*named, *COMPILED] if self.extra == "spark" else [":all:"]
 
     def check(self) -> str:
         """Run the smoke test; return what failed."""
@@ -119,6 +125,38 @@ def try_all(chosen: Sequence[tuple[str, str, str]], folder: Path) -> Iterator[tu
         yield python, versions, extra, problem, time.perf_counter() - began
 
 
+def describe(python: str, versions: str, extra: str, problem: str, seconds: float) -> Row:
+    """Return what came of an environment as a row."""
+    outcome = "failed" if problem else "ok"
+    return {"table": "versions", "python": python, "versions": versions, "extra": extra, "outcome": outcome, "seconds": round(seconds), "problem": problem[-300:] or None}  # fmt: skip
+
+
+def read_kept(page: Path | None) -> dict[tuple[str, str, str], Row]:
+    """Return the rows beside a page by environment."""
+    path = page and page.with_suffix(ROWS)
+    rows = read_rows(path) if path and path.exists() else []
+    return {(row["python"], row["versions"], row["extra"]): row for row in rows}
+
+
+def write_page(page: Path | None, rows: Rows) -> None:
+    """Write a page and its rows, if wanted."""
+    if page:
+        write_rows(page.with_suffix(ROWS), rows)
+        page.write_text(join_paragraphs(render(rows)), encoding="utf-8")
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page: a line per extra, a column per Python and choice of versions."""
+    yield "# Lowest and newest versions"
+    yield "`python -m tests.versions --out bench/versions.md`"
+    kinds = list(dict.fromkeys((row["python"], row["versions"]) for row in rows))
+    found = {(row["extra"], row["python"], row["versions"]): row["outcome"] for row in rows}
+    columns = [("extra", text("extra")), *((" ".join(kind), text(" ".join(kind))) for kind in kinds)]
+    extras = dict.fromkeys(row["extra"] for row in rows)
+    yield show_table(columns, [{"extra": extra, **{" ".join(kind): found.get((extra, *kind)) for kind in kinds}} for extra in extras])  # fmt: skip
+    yield "\n".join(f"- {row['extra']}, {row['python']}, {row['versions']}: {row['problem']}" for row in rows if row["problem"]) or "Nothing failed."  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each environment as it is done, and what failed on standard error."""
     parser = argparse.ArgumentParser(
@@ -128,6 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.add_argument(
             f"--{name}", default=",".join(values), help="joined by commas; by default %(default)s", metavar="NAMES"
         )
+    parser.add_argument("--out", type=Path, help="a page; rows of earlier runs beside it are kept, so parts may be run")
     words = parser.parse_args(arguments)
     chosen = [
         (python, versions, extra)
@@ -135,11 +174,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for versions in words.versions.split(",")
         for extra in words.extras.split(",")
     ]
-    n_failed = 0
+    n_failed, kept = 0, read_kept(words.out)
     print("| python | versions | extra | outcome | seconds |\n|---|---|---|---|---:|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for python, versions, extra, problem, seconds in try_all(chosen, Path(folder)):
             print(f"| {python} | {versions} | {extra} | {'failed' if problem else 'ok'} | {seconds:.0f} |", flush=True)
+            kept[python, versions, extra] = describe(python, versions, extra, problem, seconds)
+            write_page(words.out, list(kept.values()))
             if problem:
                 print(problem, file=sys.stderr, flush=True)
                 n_failed += 1

@@ -12,7 +12,7 @@ import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.goal import Goal, describe, explain_unreachable
+from fewlabels.active.goals.goal import Goal, describe, explain_exhausted_goal, get_remedy
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.data.tabulation import count_pool
@@ -398,8 +398,8 @@ def test_a_guess_alone_settles_nothing_however_sure_it_is(goal):
 
 
 @goals
-def test_a_prior_that_is_no_guess_may_settle_a_goal(goal):
-    assert goal.settled(scored(replace(SCORED, guesses_level=False)), rng())
+def test_no_prior_settles_a_goal_without_labels(goal):
+    assert not goal.settled(scored(replace(SCORED, guesses_level=False)), rng())
 
 
 @pytest.mark.parametrize(
@@ -408,8 +408,9 @@ def test_a_prior_that_is_no_guess_may_settle_a_goal(goal):
     ids=lambda x: getattr(x, "name", ""),
 )
 def test_only_groups_that_are_named_must_be_heard(goal, settled):
-    """A label in the first group, which is the best; the second is but a guess."""
-    assert goal.settled(scored(SCORED, n_labels=1), rng()) == settled
+    """Labels in the first group, which is the best; the second is but a guess."""
+    assert goal.settled(scored(SCORED, n_labels=3), rng()) == settled
+    assert not goal.settled(scored(SCORED, n_labels=2), rng())
 
 
 def test_a_prior_that_is_no_guess_must_still_be_narrow():
@@ -425,6 +426,15 @@ def test_an_estimate_is_settled_when_the_widest_interval_is_narrow_enough(width,
     assert Estimate(width=high - low).settled(known, rng())
 
 
+def test_an_estimate_must_stay_narrow_after_two_more_labels_against_it():
+    """Beta(31, 1) is 0.112 wide, and Beta(31, 3), after two wrong labels, 0.189."""
+    known = learned([30], [0], [100])
+    assert known.width()[0] < 0.12
+    assert not Estimate(width=0.18).settled(known, rng())
+    assert Estimate(width=0.2).settled(known, rng())
+    assert Estimate(width=0.12).settled(learned([30], [0], [0], finite_pool=True), rng())  # nothing is left to doubt
+
+
 def test_what_is_undefined_is_not_known():
     """With everything predicted positive, there is no negative prediction to be right about."""
     known = infer(make_tally(group=[0], predicted=[1], label=[1], n_items=[3]), fl.npv, fl.flat())
@@ -437,7 +447,7 @@ def test_what_is_undefined_is_not_known():
 @pytest.mark.parametrize(
     ("goal", "known", "sentence"),
     [
-        (Estimate(), CLEAR, "accuracy of every group is known to within ±0.05"),
+        (Estimate(), CLEAR, "accuracy of every group is known to within ±0.05 (1,000 labels in each, or more)"),
         (Estimate(), PARTED, "groups not known to within ±0.05 yet: 3 of 3; the widest interval is 0.664 (0)"),
         (FindWorst(), CLEAR, "the worst by accuracy is 1, with probability >0.99"),
         (FindBest(m=2), CLEAR, "the best by accuracy are 0, 1, with probability >0.99"),
@@ -453,7 +463,7 @@ def test_a_goal_says_how_it_stands(goal, known, sentence):
 def test_an_estimate_names_the_widest_interval_of_those_not_done():
     details = describe(Estimate(width=0.2), learned([500, 0, 2], [500, 9, 2], [9, 9, 9]), rng()).details
     low, high = stats.beta(3, 3).ppf([0.025, 0.975])
-    assert details == {"width": 0.2, "n_groups_open": 2, "widest": {"group": "2", "low": pytest.approx(low), "high": pytest.approx(high)}}  # fmt: skip
+    assert details == {"width": 0.2, "n_groups_open": 2, "unseen": [], "widest": {"group": "2", "low": pytest.approx(low), "high": pytest.approx(high)}}  # fmt: skip
 
 
 def test_an_estimate_names_a_group_without_a_label_before_a_wider_one_that_is_done():
@@ -475,37 +485,16 @@ def test_every_goal_works_with_every_kind_of_metric(goal, metric, by, worth):
 
 # -- out of reach ---------------------------------------------------------------------------------------------
 
-FEW, MANY = ([0, 0], [0, 0], [3, 3]), ([9, 1], [1, 9], [2000, 2000])
-OUT_OF_REACH = [Estimate(width=0.1), FindWorst(confidence=0.999), FindBest(confidence=0.999), Compare("0", "1", confidence=0.999)]  # fmt: skip
-
-
-@pytest.mark.parametrize("goal", OUT_OF_REACH, ids=lambda g: g.name)
-def test_where_labels_alone_will_not_settle_a_goal_a_remedy_is_named(goal):
-    """Three items of each group tell little of a population: even Beta(1, 4) is the lower of it and Beta(4, 1) at 0.986."""
-    found = explain_unreachable(goal, learned(*FEW), rng())
-    assert "labelling every item would probably not settle this goal" in found
-    assert found.endswith(goal.remedy)
-
 
 @goals
-def test_a_goal_within_reach_has_no_obstacle(goal):
-    assert explain_unreachable(goal, learned(*MANY), rng()) is None
-
-
-def test_what_is_settled_in_some_possible_futures_has_no_obstacle():
-    """Ten of ten right come true in one future of eleven; of 100 times ten futures, 61 have one, ± 20 at 4 sigma."""
-
-    class Spotless(Near):
-        def settled(self, belief, rng):
-            return bool(belief.counts[0, 1] == 0)
-
-    known = learned([0], [0], [10])
-    assert 41 <= sum(explain_unreachable(Spotless(), known, rng(seed)) is None for seed in range(100)) <= 81
-
-
-@pytest.mark.parametrize("goal", OUT_OF_REACH, ids=lambda g: g.name)
-def test_exactly_these_items_can_always_be_known(goal):
-    assert explain_unreachable(goal, learned(*FEW, finite_pool=True), rng()) is None
+def test_where_nothing_is_left_to_ask_a_remedy_is_named(goal):
+    """Nothing is out of reach while an item is left or pending: what labels will say is not known."""
+    exhausted = learned([3, 3], [3, 3], [0, 0])
+    assert (
+        explain_exhausted_goal(goal, exhausted) == f"nothing is left to ask, and the goal is not settled: {goal.remedy}"
+    )
+    assert explain_exhausted_goal(goal, learned([3, 3], [3, 3], [0, 1])) is None
+    assert explain_exhausted_goal(goal, pending(exhausted, 0, 1)) is None
 
 
 # -- a goal of one's own --------------------------------------------------------------------------------------
@@ -521,8 +510,7 @@ def test_a_goal_of_ones_own_is_described_by_its_answer():
 
 
 def test_a_goal_of_ones_own_without_a_remedy_is_asked_to_aim_for_less():
-    assert explain_unreachable(Near(), learned(*FEW), rng()).endswith(": aim for less")
-    assert explain_unreachable(Near(), learned(*MANY), rng()) is None
+    assert get_remedy(Near()) == "aim for less"
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
 from fewlabels.active.simulation.kernels.beta_tails import draw_above_threshold, draw_tail, place_threshold
-from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within
+from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within_slot
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import (
     measure_calibration,
@@ -37,7 +37,7 @@ from fewlabels.active.simulation.kernels.problems import (
     Variance,
 )
 from fewlabels.active.simulation.kernels.quantiles import beta_cdf, beta_quantile
-from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 from fewlabels.active.simulation.kernels.rules import (
     EPSILON_GREEDY,
@@ -465,7 +465,7 @@ def test_slots_and_what_lies_within_make_up_the_whole(a, b):
     assert below == pytest.approx(betainc(a, b, EDGES), abs=1e-12)
     slots = np.flatnonzero(np.diff(below) > 1e-3)
     for slot in slots[:: max(len(slots) // 4, 1)]:
-        drawn = np.array([draw_within(rng, a, b, slot) for _ in range(1500)])
+        drawn = np.array([draw_within_slot(rng, a, b, slot) for _ in range(1500)])
         assert ((EDGES[slot] <= drawn) & (drawn <= EDGES[slot + 1])).all()
         if max(a, b) > 1e-3:  # else all but the last digits are at the ends
             place = (betainc(a, b, drawn) - below[slot]) / (below[slot + 1] - below[slot])

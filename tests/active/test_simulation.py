@@ -19,21 +19,21 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import fewlabels as fl
 from fewlabels.active.policies import POLICIES, multi_play
 from fewlabels.active.simulation import parallel as crew
-from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, run_policy
-from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
 from fewlabels.active.simulation.measures import choose_measures, mean_reciprocal_rank
 from fewlabels.active.simulation.plan import (
     CHECK_RESOLUTION,
     SimulatedFuture,
     count_until_settled,
-    draw_labelled_pool,
+    draw_planned_labels,
 )
-from fewlabels.active.simulation.run import Run, follow_posterior, mark_checkpoints
+from fewlabels.active.simulation.replay import Run, follow_posterior, schedule_replay
 from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
+from fewlabels.models.blas import use_one_thread
 from fewlabels.models.inference import infer
 
 PRICE = fl.cost({y: {p: float(ord(y) != ord(p)) * (1 + ord(y) - ord("a")) for p in "abc"} for y in "abc"})
@@ -156,7 +156,7 @@ def test_groups_that_are_not_there_are_refused(group):
 def test_a_kernel_counts_the_labels_there_are(allocation, first):
     """Group a has its share already; Neyman's quotas move with what is seen of b, which has none."""
     counts = count_pool(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
-    labelled = draw_labelled_pool(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
+    labelled = draw_planned_labels(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
     run = Run(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite_pool=False)
     plain, fast = (
         np.mean([(labelled.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
@@ -269,7 +269,7 @@ def test_a_tie_between_verdicts_is_never_right(goal):
 
 
 def test_checkpoints_begin_with_nothing_and_end_with_everything():
-    marks = mark_checkpoints(10_000)
+    marks = schedule_replay(10_000)
     assert (marks[0], marks[1], marks[-1]) == (0, 1, 10_000)
     assert np.all(np.diff(marks) > 0)
 
@@ -557,7 +557,7 @@ def test_every_goal_can_be_planned(goal, said):
 def test_imagined_labels_follow_the_belief():
     pool = fl.Predictions.read(outcome_pool(a=(90, 10, 2000), b=(10, 90, 2000)))
     counts = count_pool(pool, fl.column("group"))
-    labelled = draw_labelled_pool(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
+    labelled = draw_planned_labels(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
     shares = [labelled.right[labelled.group == g].mean() for g in (0, 1)]
     assert shares == pytest.approx([0.9, 0.1], abs=0.12)
     assert labelled.n_items == 4000
@@ -573,7 +573,7 @@ def test_imagined_items_are_those_without_a_label(metric, by):
     rng, n_futures = np.random.default_rng(1), 400
     more = []
     for _ in range(n_futures):
-        labelled = draw_labelled_pool(rng, counts, known)
+        labelled = draw_planned_labels(rng, counts, known)
         assert np.all(np.diff(labelled.group) >= 0)
         more.append(labelled.count(known, np.arange(labelled.n_items)))
         assert np.array_equal((known.counts + more[-1]).sum(axis=1), known.evaluation.cells.n_items)
@@ -589,7 +589,7 @@ def test_imagining_takes_no_number_per_item_and_class():
     counts = count_pool(fl.Predictions.read({"predicted": [f"c{i % k}" for i in range(n)]}), fl.predicted)
     known = infer(counts, fl.confusion, fl.flat())
     tracemalloc.start()
-    labelled = draw_labelled_pool(np.random.default_rng(0), counts, known)
+    labelled = draw_planned_labels(np.random.default_rng(0), counts, known)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert labelled.n_items == n
@@ -600,11 +600,17 @@ def imagine_future(seed, goal, n=120, policy=fl.thompson):
     counts = count_pool(fl.Predictions.read(make_pool(seed, n=n, labelled=0.0)), fl.predicted)
     known = infer(counts, goal.metric, fl.flat())
     label_seed, policy_seed, answer_seed = np.random.SeedSequence(seed).spawn(3)
-    labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, known)
+    labelled = draw_planned_labels(np.random.default_rng(label_seed), counts, known)
     return SimulatedFuture(Run(labelled, goal, policy, fl.flat(), finite_pool=False), policy_seed, answer_seed)
 
 
 GRID = [fl.FindWorst(confidence=0.9), fl.FindBest(m=2, confidence=0.8), fl.Compare("a", "b"), fl.Estimate(width=0.4)]
+
+
+def follow_checks(future):
+    """Whether the goal is settled after every number of labels, in the order in which they are labelled."""
+    order = np.concatenate([items for items, _ in future.label_in_batches()])
+    return [future.is_settled(future.run.infer_posterior(order[:n])) for n in range(len(order) + 1)]
 
 
 @pytest.mark.parametrize("goal", GRID, ids=lambda g: g.name)
@@ -613,37 +619,60 @@ def test_a_future_ends_the_first_time_that_it_is_settled(goal, monkeypatch):
     flickers = 0
     for seed in range(8):
         future = imagine_future(seed, goal)
-        order = future.run_policy(120)
-        settles = [future.is_settled(future.run.infer_posterior(order[:n])) for n in range(len(order) + 1)]
-        flickers += np.sum(np.diff(settles) != 0) > 1
+        settles, n = follow_checks(future), count_until_settled(future)
         first = settles.index(True) if any(settles) else None
-        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", 1000)
-        assert count_until_settled(future) == first
-        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", CHECK_RESOLUTION)
-        n = count_until_settled(future)
+        flickers += np.sum(np.diff(settles) != 0) > 1
         assert first == n if first is None or first <= CHECK_RESOLUTION else n is None or (settles[n] and n >= first)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", 1000)
+        settles = follow_checks(future)
+        assert count_until_settled(future) == (settles.index(True) if any(settles) else None)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", CHECK_RESOLUTION)
     assert flickers > 0 or goal.name == "estimate", "else halving would have done"
 
 
 @pytest.mark.parametrize("policy", [*POLICIES.values(), lambda rng, prospect: [int(prospect.left.argmax())]], ids=[*POLICIES, "own"])  # fmt: skip
-def test_a_future_is_the_same_however_far_it_is_played(policy):
+def test_a_future_labels_every_item_once_in_batches_that_grow(policy):
     future = imagine_future(3, fl.Estimate(), n=60, policy=policy)
-    everything = future.run_policy(60)
-    assert len(everything) == 60
-    for budget in (0, 1, 7, 31):
-        assert np.array_equal(future.run_policy(budget), everything[:budget])
+    batches = [items for items, _ in future.label_in_batches()]
+    assert sorted(np.concatenate(batches)) == list(range(60))
+    n_labels = np.cumsum([0, *map(len, batches)])
+    assert all(len(items) <= max(1, n // CHECK_RESOLUTION) for items, n in zip(batches, n_labels, strict=False))
+    assert max(map(len, batches)) > 1
+    again = [items for items, _ in future.label_in_batches()]
+    assert all(np.array_equal(one, other) for one, other in zip(batches, again, strict=True))
+    for (_, posterior), n in zip(future.label_in_batches(), n_labels[1:], strict=True):
+        assert posterior.n_labels.sum() == n
+
+
+@pytest.mark.parametrize("policy", ["thompson", "stratified", "stratified:neyman", "random", "top-two"])
+def test_batches_label_groups_as_often_as_single_choices_do(policy):
+    """Labels per group among the first 60 of 120, over 60 futures: two-sample z-scores, error 1e-4."""
+    drawn = {"batch": [], "single": []}
+    for seed in range(60):
+        future = imagine_future(seed, fl.Estimate(), policy=POLICIES[policy])
+        batches = np.concatenate([items for items, _ in future.label_in_batches()])[:60]
+        single = future.run.run_policy(np.random.default_rng([seed, 1]), 60)
+        for name, order in (("batch", batches), ("single", single)):
+            drawn[name].append(np.bincount(future.run.labelled.group[order], minlength=3)[:3])
+    batch, single = (np.array(drawn[name], dtype=float) for name in ("batch", "single"))
+    spread = np.sqrt((batch.var(axis=0, ddof=1) + single.var(axis=0, ddof=1)) / 60)
+    assert np.all(np.abs(batch.mean(axis=0) - single.mean(axis=0)) < 4.2 * spread + 0.5)
 
 
 def test_a_future_is_played_no_further_than_needed(monkeypatch):
     """Ten thousand items, of which some dozens settle the goal."""
-    asked = []
-    monkeypatch.setattr(
-        "fewlabels.active.simulation.plan.run_policy",
-        lambda run, rng, budget: asked.append(budget) or run_policy(run, rng, budget),
-    )
+    labelled = []
+    label_in_batches = Run.label_in_batches
+
+    def count_items(run, rng, resolution):
+        for items, posterior in label_in_batches(run, rng, resolution):
+            labelled.append(len(items))
+            yield items, posterior
+
+    monkeypatch.setattr(Run, "label_in_batches", count_items)
     found = fl.plan({"predicted": ["a"] * 10_000}, goal=fl.Estimate(width=0.3), runs=3, n_jobs=1)
     assert found.n_more < 100
-    assert max(asked) <= 4 * 100
+    assert sum(labelled) <= 3 * 100
 
 
 def test_a_plan_needs_something_to_label():

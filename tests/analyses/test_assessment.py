@@ -303,3 +303,14 @@ def test_the_overall_figure_is_called_the_prior_s_where_it_is():
     assert not leans(UNEVEN, 4.0, learned=True)
     assert not leans(UNEVEN, VANISHING)
     assert not leans(outcome_pool(a=(600, 400, 0), b=(900, 100, 0)))
+
+
+def test_averages_over_two_classes_are_called_so():
+    rng = np.random.default_rng(0)
+    table = {"predicted": rng.choice(["0", "1"], 300), "label": np.where(np.arange(300) < 60, "1", None)}
+    said = " ".join(fl.assess(table, by="all", metric="f1", prior="flat").warnings)
+    assert "f1 is the mean over both classes (macro average), whatever the positive class is" in said
+    assert "macro" not in " ".join(fl.assess(table, metric="f1", by="predicted", prior="flat").warnings)
+    assert "macro" not in " ".join(
+        fl.assess(table | {"label": table["predicted"]}, by="all", metric="accuracy", prior="flat").warnings
+    )

@@ -17,8 +17,7 @@ from fewlabels.analyses.fairness.calibration_curves import (
     helmert_project,
 )
 from fewlabels.analyses.fairness.estimators import METHODS
-from fewlabels.analyses.fairness.quantities import sum_strata
-from fewlabels.analyses.fairness.strata import Strata
+from fewlabels.analyses.fairness.strata import Strata, sum_strata
 from fewlabels.models.hmc import ChainSettings, run_chains
 
 SHAPES_TRIED = {
@@ -52,6 +51,24 @@ def count_cells(curves, at):
     return sum_strata(curves.probability(at) * strata.n_items, strata.cell, n) / np.bincount(
         strata.cell, strata.n_items, n
     )
+
+
+def sample(curves, seed, settings):
+    start = curves.start(rng(seed), 16)
+    return run_chains(curves, start, rng(seed + 1), settings, reflections=curves.reflections).draws
+
+
+@pytest.mark.parametrize("shape", [SHAPES_TRIED["ours"], SHAPES_TRIED["beta"]], ids=["ours", "beta"])
+def test_mirror_images_have_the_same_density_and_curves(shape):
+    assert Curves(SHAPES_TRIED["apart"], make_people(40, 3)).reflections is None
+    curves = Curves(shape, make_people(40, 3))
+    at = rng().standard_normal((5, curves.n_parameters))
+    signs = curves.reflections.find_signs(at)
+    assert (signs < 0).any()
+    assert curves(signs * at)[0] == pytest.approx(curves(at)[0])
+    assert curves(signs * at)[1] == pytest.approx(signs * curves(at)[1])
+    assert curves.probability(signs * at) == pytest.approx(curves.probability(at))
+    assert np.all(curves.reflections.find_signs(signs * at) == 1)
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 7])
@@ -93,7 +110,7 @@ def test_chains_find_what_weighted_draws_of_the_prior_do(shape):
     weight = np.exp(weight - weight.max())
     kept = prior[rng(2).choice(len(prior), size=20_000, p=weight / weight.sum())]
     assert weight.sum() ** 2 / (weight**2).sum() > 2000  # as many plain draws' worth
-    found = run_chains(curves, curves.start(rng(3), 16), rng(4), ChainSettings(n_draws=1000)).draws
+    found = sample(curves, 3, ChainSettings(n_draws=1000))
     for chains, expected in zip(
         count_cells(curves, found.reshape(-1, curves.n_parameters)).T, count_cells(curves, kept).T, strict=True
     ):
@@ -112,7 +129,7 @@ def test_brief_chains_are_long_enough_for_experiments():
     """Means within a tenth of a standard deviation of those of long ones, and spreads alike."""
     curves = CompiledCurves(Shape(), make_people(100))
     found = [
-        run_chains(curves, curves.start(rng(i), 16), rng(i + 1), effort).draws.reshape(-1, curves.n_parameters)
+        sample(curves, i, effort).reshape(-1, curves.n_parameters)
         for i, effort in enumerate((BRIEF, ChainSettings(n_draws=1000)))
     ]
     cells = [count_cells(curves, draws) for draws in found]
@@ -139,7 +156,8 @@ def _rank(n_labels, seed):
     truth = r.standard_normal((1, curves.n_parameters))
     labelled = replace(strata, n_positive=r.binomial(strata.n_labels, curves.probability(truth)[0]))
     curves = CompiledCurves(Shape(), labelled)
-    found = run_chains(curves, curves.start(r, 16), r, BRIEF).draws.reshape(-1, curves.n_parameters)
+    start = curves.start(r, 16)
+    found = run_chains(curves, start, r, BRIEF, reflections=curves.reflections).draws.reshape(-1, curves.n_parameters)
     kept = found[np.linspace(0, len(found) - 1, N_KEPT).astype(int)]
     return (_show(curves, kept) < _show(curves, truth)).sum(axis=0)
 

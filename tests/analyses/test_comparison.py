@@ -148,6 +148,24 @@ def test_the_level_is_the_mass_of_the_interval():
     assert wide.difference.below(wide.low) == pytest.approx(0.005, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "goal", [fl.FindWorst, fl.FindBest, fl.BestModel, lambda **rope: fl.Compare("human", "trees", **rope)]
+)
+def test_a_rope_that_no_difference_leaves_is_refused(goal):
+    """A rope of 5, meant in points, made any two groups equivalent with probability 1."""
+    with pytest.raises(
+        InputError, match=r"^rope is 5, and no difference is that large; if 5 points are meant, give 0\.05"
+    ):
+        compare(CIFAR, ("human", "trees"), rope=5.0)
+    with pytest.raises(InputError, match=r"goal .*: rope is 1, and no difference is that large$"):
+        goal(rope=1.0)
+    models = {name: {"id": range(4), "predicted": list("abab"), "label": list("abba")} for name in ("old", "new")}
+    with pytest.raises(InputError, match="if 2 points are meant"):
+        fl.compare_models(models, rope=2.0)
+    prices = fl.cost({"0": {"0": 0.0, "1": 1.0}, "1": {"0": 50.0, "1": 0.0}})
+    assert fl.FindWorst(prices, rope=5.0).rope == 5.0
+
+
 def test_a_negative_rope_and_a_strange_group_are_refused():
     with pytest.raises(fl.InputError, match="half-width"):
         compare(CIFAR, ("human", "trees"), rope=-0.1)

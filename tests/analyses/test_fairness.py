@@ -18,7 +18,8 @@ from fewlabels.analyses.fairness.definitions import say_four_fifths
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
 from fewlabels.analyses.fairness.quantities import QUANTITIES, RATES
-from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen, find_threshold
+from fewlabels.analyses.fairness.strata import add_empty_strata, expected_unseen, find_threshold
+from fewlabels.analyses.fairness.stratification import count_strata
 from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings
 from fewlabels.cli.app import app
 from fewlabels.cli.conditions import parse_condition
@@ -102,7 +103,7 @@ def test_groups_vary_as_the_papers_say():
 @pytest.mark.parametrize("n_labels", [10, 100, 1000])
 def test_chains_agree_soon(n_labels):
     curves = Curves(Shape(), count(make_people(n_labels=n_labels)))
-    found = run_chains(curves, curves.start(rng(), 16), rng(1), ChainSettings())
+    found = run_chains(curves, curves.start(rng(), 16), rng(1), ChainSettings(), reflections=curves.reflections)
     probability = curves.probability(found.draws.reshape(-1, curves.n_parameters))
     cells = np.stack([probability[:, curves.strata.cell == cell].mean(axis=1) for cell in range(4)], axis=1)
     health = diagnose(cells.reshape(*found.draws.shape[:2], 4), found.divergences)

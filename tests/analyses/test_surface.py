@@ -1,5 +1,6 @@
 """Accuracy surfaces: the model against brute force, its honesty, and what can be asked of a surface."""
 
+import json
 from dataclasses import replace
 from itertools import product
 
@@ -554,6 +555,17 @@ def test_what_is_no_saved_surface_is_refused(tmp_path):
         fl.Surface.load(tmp_path / "y.surface")
     with pytest.raises(fl.InputError, match="cannot be saved"):
         fl.surface(make_pool(), attributes=("light",), model="constant").save(tmp_path / "z.surface")
+
+
+def test_a_saved_surface_whose_attributes_are_not_those_of_its_arms_is_refused(tmp_path):
+    path = fl.surface(make_pool(), attributes=("light", "rain")).save(tmp_path / "x.surface")
+    arrays = dict(np.load(path))
+    about = json.loads(arrays["about"].tobytes())
+    arrays["about"] = np.frombuffer(json.dumps(about | {"attributes": ["light"]}).encode(), dtype=np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(fl.InputError, match="its attributes are not those of its arms"):
+        fl.Surface.load(path)
 
 
 # -- in the loop ----------------------------------------------------------------------------------------------

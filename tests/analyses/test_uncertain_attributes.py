@@ -10,6 +10,7 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, fit_uncertain
 from fewlabels.data.counts import Axis
+from fewlabels.models.membership.context import attribute_in_context
 
 
 def make_uncertain(seed=0, n=3000, n_labels=600, n_gold=300):
@@ -44,6 +45,12 @@ def test_attributes_that_classifiers_tell_count_in_fractions():
     assert found.n_labels == pytest.approx(600, abs=3)
     assert found.worst_first[0].arm == {"light": "night", "rain": "wet"}
     assert found.ask(rain="wet").mean < found.ask(rain="dry").mean
+
+
+def test_arms_with_few_items_of_known_attributes_are_named_in_a_warning():
+    few, many = (" ".join(fl.surface(make_uncertain(n_gold=n), attributes=("light", RAIN)).warnings) for n in (12, 300))
+    assert "arms with fewer than 5 items whose attributes are known" in few
+    assert "fewer than 5" not in many
 
 
 def test_calibrating_classifiers_brings_arms_nearer_to_the_truth():
@@ -129,8 +136,9 @@ def test_scores_speak_of_items_whose_arm_is_not_known():
     score[:150] = np.where(right[:150] == 1, np.maximum(score[:150], 0.8), np.minimum(score[:150], 0.65))
     without = fl.surface(table, attributes=("light", RAIN))
     found = fl.surface(table | {"score": score}, attributes=("light", RAIN))
-    assert found.fitted.knots is not None
-    assert found.overall.high - found.overall.low < without.overall.high - without.overall.low
+    assert found.fitted.items.knots is not None
+    width = found.overall.high - found.overall.low  # the doubt about which items an arm has is larger with scores
+    assert width < 1.1 * (without.overall.high - without.overall.low)
 
 
 def test_grades_may_be_of_items_whose_attributes_are_uncertain():
@@ -181,3 +189,69 @@ def test_uncertain_attributes_that_make_no_sense_are_refused(change, attributes,
         fl.surface(make_uncertain() | change, attributes=attributes, **choices)
     with pytest.raises(fl.InputError, match="at least two values"):
         fl.uncertain("rain", {"wet": "rain_wet"})
+
+
+def make_dependent(seed=0, n=6000):
+    """Being right depends on what the classifier sees, more than on the true value that it predicts."""
+    rng = np.random.default_rng(seed)
+    seen = 2.0 * rng.standard_normal(n)  # the classifier's logit: calibrated
+    wet = rng.random(n) < expit(seen)
+    dark = rng.random(n) < 0.5
+    right = rng.random(n) < expit(1.0 + 0.9 * seen - 0.8 * wet - 0.5 * dark)
+    known, order = np.full(n, None, dtype=object), rng.permutation(n)
+    known[order[:400]] = np.where(wet, "wet", "dry")[order[:400]]
+    arm = 2 * dark + wet
+    truth = np.bincount(arm, weights=right) / np.bincount(arm)
+    names = {("night" if i // 2 else "day", "wet" if i % 2 else "dry"): float(truth[i]) for i in range(4)}
+    table = {
+        "predicted": ["a"] * n, "light": np.where(dark, "night", "day"), "rain": known,
+        "rain_wet": expit(seen), "rain_dry": 1 - expit(seen),
+    }  # fmt: skip
+    return table, np.where(right, "a", "b"), order, names
+
+
+def test_errors_fall_with_labels_where_being_right_depends_on_the_classifier():
+    errors, covered = {400: [], 3000: []}, []
+    for seed in range(4):
+        table, label, order, truth = make_dependent(seed)
+        for n, squares in errors.items():
+            shown = np.full(len(label), None, dtype=object)
+            shown[order[:n]] = label[order[:n]]
+            found = fl.surface({**table, "label": shown}, attributes=("light", RAIN))
+            off = [(arm, truth[arm.arm["light"], arm.arm["rain"]]) for arm in found.arms]
+            squares.append(np.mean([(arm.mean - value) ** 2 for arm, value in off]))
+            covered += [arm.low <= value <= arm.high for arm, value in off]
+    assert np.mean(errors[3000]) < np.mean(errors[400])
+    assert np.mean(errors[3000]) < 0.03**2
+    assert np.mean(covered) > 0.85  # of 32 intervals
+
+
+def test_a_saved_surface_keeps_what_classifiers_say(tmp_path):
+    table, label, order, _ = make_dependent(n=2000)
+    table["label"] = np.where(np.isin(np.arange(2000), order[:500]), label, None)
+    s = fl.surface(table, attributes=("light", RAIN))
+    assert s.fitted.items.classifiers
+    assert s.fitted.doubt is not None
+    again = fl.Surface.load(s.save(tmp_path / "s.surface"))
+    assert again.fitted.items == s.fitted.items
+    assert again.query(rain="wet").mean == pytest.approx(s.query(rain="wet").mean)
+    assert again.query(rain="wet").low == pytest.approx(s.query(rain="wet").low)
+
+
+def test_attributes_depend_on_the_score_beyond_their_classifiers():
+    """Scores are low where it rains, which the classifier does not see: checked items show it."""
+    rng = np.random.default_rng(0)
+    n = 6000
+    wet = rng.random(n) < 0.5
+    seen = np.where(wet, 0.5, -0.5) + rng.standard_normal(n)
+    score = np.clip(np.where(wet, 0.65, 0.9) + 0.08 * rng.standard_normal(n), 0.5, 0.999)
+    place, rows = wet.astype(int)[:, None], rng.permutation(n)[:400]
+    scores = (np.stack([1 - expit(seen), expit(seen)], axis=1),)
+    without = np.full(n, np.nan)
+    loss = []
+    for given in (score, without):
+        found = attribute_in_context(scores, place, rows, given, None, method="full")
+        chance = found.chance.toarray()[np.arange(n), np.where(found.arms[:, 0] == 1)[0][0]]
+        loss.append(-np.log(np.clip(np.where(wet, chance, 1 - chance), 1e-6, 1)).mean())
+        assert len(found.others) > 0
+    assert loss[0] < 0.7 * loss[1]

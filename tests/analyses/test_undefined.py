@@ -63,7 +63,9 @@ def test_an_estimate_does_not_wait_for_a_rate_of_nothing():
 
 @pytest.mark.parametrize("goal", [fl.FindWorst(fl.ppv), fl.Estimate(fl.ppv), fl.Compare("a", "b", fl.ppv)])
 def test_no_label_is_asked_where_no_label_gives_a_rate(goal):
-    session = fl.Session.create(None, make_pool(labelled=False), goal=goal, by=fl.column("site"), prior=fl.flat())
+    session = fl.Session.create(
+        None, make_pool(labelled=False), goal=goal, by=fl.column("site"), prior=fl.flat(), random_share=0.0
+    )
     assert session.ask(60)
     assert session.knowledge().n_labels[2] == 0
 

@@ -159,15 +159,10 @@ class TestTheLoop:
         assert len(json.loads(typed.out)["items"]) == 90
         assert typed.err == "90 items instead of 10,000: no more are left to ask\n"
 
-    def test_a_goal_that_cannot_be_met_is_said_once_when_a_session_starts(
-        self, type_in: Type, file: Path, tmp_path: Path
-    ) -> None:
-        words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01, "--json", "-")
-        first, second = type_in(*words), type_in(*words)
-        assert first.out == second.out
-        assert first.err.startswith("warning: labelling every item would probably not settle this goal")
-        assert second.err == ""
-        assert type_in("ask", file, "--session", tmp_path / "easy.db", "--by", "all", "--target-width", 0.9).err == ""
+    def test_who_labels_is_not_told_how_far_the_goal_is(self, type_in: Type, file: Path, tmp_path: Path) -> None:
+        words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01)
+        assert (type_in(*words, "--json", "-").err, type_in(*words).err) == ("", "")
+        assert "cannot be predicted yet" in type_in("status", "--session", tmp_path / "w.db").out
 
     def test_nothing_is_the_worst_before_any_label(self, type_in: Type, file: Path, tmp_path: Path) -> None:
         for prior, said in (("flat", "yet\n"), ("scores", "yet; from the prior alone, the worst by accuracy is ")):
@@ -690,7 +685,7 @@ class TestLabellingThroughAPipe:
 
     def test_goes_on_to_the_end_of_the_pool_and_says_when_it_is_settled(self, pipe: Callable[..., Typed]) -> None:
         typed = pipe("cat\n" * 200, "--by", "all", "--target-width", 0.5, "--prior", "flat")
-        assert typed.out.count("settled: you can stop, or continue") == 1
+        assert typed.out.count("settled: you can stop, or continue") >= 1  # an answer may unsettle it again
         assert "nothing is left to ask: every useful item" in typed.out
         assert "90 answers kept" in typed.out
 
@@ -708,11 +703,10 @@ class TestLabellingThroughAPipe:
         assert "line 3 of the answers: 'many' is no grade between 0 and 1; the answers before it are kept" in typed.err
         assert [row["label"] for row in answers(tmp_path / "g.db")] == ["0.5", "0.25"]
 
-    def test_says_at_both_ends_that_a_goal_cannot_be_met(self, pipe: Callable[..., Typed]) -> None:
+    def test_a_goal_that_is_far_away_is_not_called_out_of_reach(self, pipe: Callable[..., Typed]) -> None:
         typed = pipe("cat\n", "--target-width", 0.01)
-        assert typed.err.count("labelling every item would probably not settle this goal") == 1
-        assert typed.out.count("not settled yet: labelling every item would probably not settle this goal") == 1
-        assert pipe("cat\n").err == ""
+        assert "not known to within ±0.005 yet" in typed.out
+        assert "labelling every item" not in typed.out + typed.err
 
     def test_undo_without_an_answer_is_no_harm(self, pipe: Callable[..., Typed]) -> None:
         assert "there is no answer to undo" in pipe("undo\n").out

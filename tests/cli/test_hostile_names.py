@@ -81,7 +81,7 @@ def test_the_console_shows_what_terminals_would_obey_however_it_is_printed(capsy
 
 
 def test_a_sheet_on_a_terminal_is_shown_and_in_a_pipe_exact(file: Path, tmp_path: Path) -> None:
-    code = "import sys; from fewlabels.cli.console import write_text; write_text('-', sys.argv[1])"
+    code = "import sys; from fewlabels.cli.output import write_text; write_text('-', sys.argv[1])"
     command = [sys.executable, "-c", code, EVIL]
     assert subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout == EVIL.encode()
     ours, theirs = pty.openpty()

@@ -24,6 +24,7 @@ COMMANDS = {  # verb -> what it reads, and what it may write
     "compare": ("preds.csv --labels labels.csv --by sex --groups f,m", "--json --html --markdown"),
     "fairness": ("preds.csv --by sex --metric accuracy", "--json --html --markdown"),
     "surface": ("preds.csv --attributes sex,age --mix traffic.csv", "--json --html --markdown"),
+    "rate": ("preds.csv --grade age --judge score --by sex", "--json --html --markdown"),
     "simulate": ("preds.csv --runs 2 --prior flat", "--json"),
     "plan": ("preds.csv --runs 2", "--json"),
     "ask": ("preds.csv --session s.db", "--json"),

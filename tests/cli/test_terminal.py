@@ -288,6 +288,11 @@ class TestWhatKeysMean:
             (["x", "+", "", "1"], ("cat", "dog"), Answer("cat")),
             ([SPACE], ("cat", "dog"), Answer(None)),
             ([BACKSPACE], ("cat", "dog"), Command.UNDO),
+            (["s"], ("cat", "dog"), Answer(None)),  # as on the page
+            (["u"], ("cat", "dog"), Command.UNDO),
+            (["s"], ("s", "u"), Answer("s")),  # a class has that key
+            (["u"], ("s", "u"), Answer("u")),
+            (["?"], ("s", "u"), Answer(None)),
             ([ESCAPE], ("cat", "dog"), Command.STOP),
             ([END], ("cat", "dog"), Command.STOP),
             (["q"], ("cat", "dog"), Command.STOP),

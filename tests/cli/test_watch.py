@@ -18,7 +18,7 @@ from conftest import Typed
 import fewlabels as fl
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange import watcher as watching
-from fewlabels.sessions.exchange.label_studio import ID
+from fewlabels.sessions.exchange.label_studio_tasks import ID
 from fewlabels.sessions.exchange.watcher import FolderScanner, read_digests
 
 Type = Callable[..., Typed]

@@ -18,8 +18,10 @@ from bench.label_efficiency.__main__ import QUESTIONS
 from bench.parts import HERE, PARTS, Part
 
 RENDERERS: dict[str, Callable[[Rows], Iterator[str]]] = {
-    **{name: import_module(f"bench.{name}").render for name in ("asking", "fairness", "learning", "page", "replay", "scale", "speed", "surfaces", "votes")},
+    **{name: import_module(f"bench.{name}").render for name in ("asking", "fairness", "grades", "grades_peers", "honesty_broken", "honesty_classes", "learning", "page", "replay", "scale", "speed", "surfaces", "votes")},
     "coverage": import_module("bench.coverage.page").render,
+    "faults": import_module("bench.faults.page").render,
+    "versions": import_module("versions").render,
     "peers": peers_page.render,
     **{f"label_efficiency/{name}": question.render for name, question in QUESTIONS.items()},
 }  # fmt: skip

@@ -106,11 +106,22 @@ def test_a_reference_page_shows_the_current_help(verb: str) -> None:
     assert reference.fill_page(text) == text, "run: python docs/reference.py"
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = set(re.findall(r"\]\(([^)]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
-    pages = {page for page in PAGES if page not in ("README.md", "docs/index.md")}
-    assert pages <= linked
+def test_every_page_is_in_the_site_and_links_of_the_readme_exist() -> None:
+    navigation = set(
+        re.findall(r"[:-] (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    )
+    assert {page.removeprefix("docs/") for page in PAGES if page != "README.md"} <= navigation
+    linked = set(re.findall(r"\]\(([^)#]+\.(?:md|png))[^)]*\)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {"docs/index.md", "docs/tutorial.md", "CONTRIBUTING.md"} <= linked
     assert all((ROOT / page).exists() for page in linked)
+
+
+def test_the_readme_shows_measured_figures() -> None:
+    rows = re.findall(r"^\| \**([^|*]+?)\** \| \**([\d.]+) points\** \| \**(\d+) % \((\d+)\)\** \|$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)  # fmt: skip
+    assert len(rows) == 5
+    measured = (ROOT / "bench/peers.md").read_text(encoding="utf-8")
+    for tool, error, coverage, lowest in rows:
+        assert f"| 200 | {tool} | {error} | {coverage} ({lowest}) |" in measured
 
 
 def test_figures_beside_other_tools_are_those_that_were_measured() -> None:

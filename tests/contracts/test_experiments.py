@@ -28,7 +28,7 @@ from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.policies import thompson
 from fewlabels.active.simulation.dispatch import find_problem, run_policy
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.metrics.metric import Metric, accuracy, ece

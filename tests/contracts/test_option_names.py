@@ -12,11 +12,11 @@ OPTION = re.compile(r"(?:^|[ (;])--[a-z]")
 CHOOSERS = ("choose_words", "format_option")
 ABOUT_COMMANDS = (
     "cli/",  # the command line itself
-    "analyses/commands.py", "analyses/doctor.py",  # propose commands
+    "analyses/commands.py", "analyses/doctor.py", "analyses/graded_doctor.py", "reporting/html/next_steps.py",  # propose commands
     "sessions/journal/write_ahead_log.py", "web/keys_file.py",  # name a command to run
     "reporting/schemas/",  # describe what verbs write
     "data/logs/inspect_logs.py",  # an option of another program
-    "metrics/parsing.py", "models/calibrated/explanation.py", "analyses/fairness/strata.py",  # name both, or are asked for there
+    "metrics/parsing.py", "models/calibrated/explanation.py", "analyses/fairness/stratification.py",  # name both, or are asked for there
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewlabels as fl
-from fewlabels.web.service import compute_board
+from fewlabels.web.board import compute_board
 
 N = 400
 PRIORS = {"calibrated": fl.calibrated(), "flat": fl.flat(), "scores": fl.from_scores(), "smooth": fl.smooth()}
@@ -41,7 +41,10 @@ def test_a_session_shows_what_assess_shows(prior: Any, metric: Any, finite_pool:
         assert (row.mean, row.low, row.high) == (posterior.mean()[g], low[g], high[g])
     each = session.status()["answer"]["p_each"]
     assert all(p == found.row(group).p_worst for group, p in each.items())
-    board = {row.group: (row.mean, row.low, row.high) for row in compute_board(session).groups}
+    board = {
+        row.group: (row.mean, row.low, row.high)
+        for row in compute_board(session.status(), session.knowledge(), session.goal).groups
+    }
     assert board == {row.group: (row.mean, row.low, row.high) for row in found.groups}
 
 

@@ -66,6 +66,12 @@ SAME = {
         {"attributes": "site,ranges:age:3"},
         {"attributes": (fl.column("site"), fl.ranges("age", 3))},
     ),
+    "rate": (
+        fl.rate,
+        POOL,
+        {"grade": "age", "by": "site", "judge": "score", "n_draws": 200},
+        {"grade": "age", "by": fl.column("site"), "judge": ("score",), "n_draws": 200},
+    ),
     "attributes": (
         fl.surface,
         POOL,

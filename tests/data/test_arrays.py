@@ -67,3 +67,24 @@ def test_wrong_arrays_are_explained(case) -> None:
     given, said = WRONG[case]
     with pytest.raises(InputError, match=said):
         fl.assess(**given)
+
+
+def test_series_are_matched_by_index_and_a_frame_of_scores_names_its_classes() -> None:
+    index = pd.Index([f"item {i}" for i in range(N)])
+    said, true = pd.Series(PREDICTED, index), pd.Series(TRUE, index)
+    scores = pd.DataFrame(PROBABILITIES, index, columns=CLASSES)
+    wanted = fl.assess(y_pred=PREDICTED, y_score=PROBABILITIES, y_true=TRUE, classes=CLASSES, prior="flat")
+    shuffled = true.sample(frac=1, random_state=0)
+    assert fl.assess(y_pred=said, y_score=scores, y_true=shuffled, prior="flat").groups == wanted.groups
+    with pytest.raises(InputError, match="'y_pred' and 'y_true' differ, and 'y_score' has none to be matched by"):
+        fl.assess(y_pred=said, y_score=PROBABILITIES, y_true=shuffled, classes=CLASSES)
+    with pytest.raises(InputError, match="name different rows"):
+        fl.assess(y_pred=said, y_true=true.rename(lambda name: name + "?"))
+
+
+@pytest.mark.parametrize("names", [["p_", "p_p_", "a b"], ["猫", "犬", "鳥"], [2, 10, 1], ["<b>", "label", "id"], [True, False, 3]])  # fmt: skip
+def test_classes_may_have_any_name(names: list[object]) -> None:
+    true = [names[i] for i in RNG.integers(0, 3, N)]
+    found = fl.assess(y_score=PROBABILITIES, y_true=true, classes=names, prior="flat")
+    assert {row.group for row in found} == {str(name) for name in names}
+    assert found[names[0]].n_items == (PROBABILITIES.argmax(axis=1) == 0).sum()

@@ -99,8 +99,13 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "fairness": lambda s: fl.fairness(
         some(s, "id", "chance", "y", "sex", positive_score="chance", label="y"), by=fl.column("sex")
     ).to_dict(),
-    "fairness, of being right": lambda s: fl.fairness(some(s), by=fl.column("sex"), metrics=("accuracy",)).to_dict(),
+    "fairness, of being right": lambda s: fl.fairness(
+        some(s), by=fl.column("sex"), metrics=("accuracy",), method="frequency"
+    ).to_dict(),
     "surface": lambda s: fl.surface(some(s), attributes=("sex", "age")).to_dict(),
+    "rate": lambda s: fl.rate(
+        some(s, "id", "chance", "sex", "grade", agreement="grade"), grade="grade", judge="chance", by="sex", n_draws=200
+    ).to_dict(),
     "labels brought along": join,
     "label": label,
     "label of many": label_of_many,

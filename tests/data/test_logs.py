@@ -288,3 +288,21 @@ def test_outputs_without_an_answer_are_a_group_of_their_own(tmp_path: Path, type
     path = write_lines(tmp_path / "samples_x.jsonl", rows)
     found = json.loads(type_in("assess", path, "--by", "predicted", "--prior", "flat", "--json", "-").out)
     assert [row["group"] for row in found["groups"]] == ["41", "42", "(missing)"]
+
+
+def test_doctor_does_not_propose_to_group_by_the_result(tmp_path: Path) -> None:
+    rows = [generate(i, str(40 + i % 3), float(i % 3 == 2)) for i in range(40)]
+    for i, row in enumerate(rows):
+        row["doc"] = {"question": f"Question {i}", "copy": bool(i % 3 == 2), "level": i % 4}
+        row["target"] = str(i % 4)
+    found = fl.diagnose(write_lines(tmp_path / "samples_gsm8k.jsonl", rows))
+    assert set(found.attributes) == {"level"}
+    assert any("--by level" in line for line in found.next)
+
+
+def test_doctor_does_not_propose_to_group_by_the_true_choice(tmp_path: Path) -> None:
+    rows = [
+        choose(i, [-1.0, -2.0 + i % 2 * 1.5, -3.0, -4.0], i % 3 % 2, float((i % 2) == (i % 3 % 2))) for i in range(40)
+    ]
+    found = fl.diagnose(write_lines(tmp_path / "samples_mmlu.jsonl", rows))
+    assert set(found.attributes) == {"subject"}

@@ -549,3 +549,23 @@ class TestFingerprint:
 def test_nothing_need_be_judged_yet() -> None:
     pool = fl.Predictions.read({"id": [1, 2], "agreement": [None, None]}, agreement="agreement")
     assert (pool.n_items, pool.n_labels, pool.has("agreement")) == (2, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_noted"),
+    [
+        ("correct", [1, 0, 1, None], True),
+        ("Is_Correct", [1.0, 0.5, 1.0, 0.0], True),
+        ("right", [3, 4, 5, 6], False),
+        ("correct", ["a", "b", "a", "b"], False),
+        ("error", [1, 0, 1, 0], False),
+    ],
+)
+def test_a_column_that_says_who_was_right_is_proposed_where_there_is_no_label(name, values, is_noted):
+    """All numbers came from the prior alone, and nothing said that the answers were there under another name."""
+    table = {"predicted": ["a", "b", "a", "b"], name: values}
+    noted = [note for note in fl.Predictions.read(table).notes if "says whether each prediction is right" in note]
+    assert [note.endswith(f"say agreement={name!r}") for note in noted] == [True] * is_noted
+    assert not any("is right" in note for note in fl.Predictions.read(table | {"label": list("abab")}).notes)
+    if is_noted:
+        assert fl.assess(fl.Predictions.read(table, agreement=name), by=fl.everything).overall.mean > 0.4

@@ -6,9 +6,11 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
 
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -511,7 +513,7 @@ class TestConfidence:
     ("data", "reason"),
     [
         ("id,predicted\n1,caf\xe9\n".encode("latin-1"), "the text is not UTF-8"),
-        (b"id,predicted,label\n1,a,a\n2,b\n3,a,b,extra\n4,a,b,extra\n", "no predictions found|cannot be read"),
+        (b"id,predicted,label\n1,a,a\n2,b\n3,a,b,extra\n4,a,b,extra\n", "line 3 has 2 fields, the header has 3"),
     ],
     ids=["latin-1", "ragged"],
 )
@@ -615,3 +617,83 @@ def test_a_note_on_a_score_that_is_text_is_short(tmp_path: Path) -> None:
     notes = fl.Predictions.read(path).notes
     assert any("which is no number" in note for note in notes)
     assert max(map(len, notes)) < 200
+
+
+HOLED = [float("nan") if i == 3 else 0.5 + i / 200 for i in range(60)]
+
+
+class TestNanInParquet:
+    """The statistics of a Parquet file leave NaN out, and DuckDB concludes that there is none."""
+
+    def write(self, path: Path, **columns: object) -> Path:
+        usual = {"id": range(60), "predicted": ["a", "b"] * 30, "label": ["a", "b", None] * 20}
+        pq.write_table(pa.table({name: pa.array(values) for name, values in (usual | columns).items()}), path)
+        return path
+
+    @pytest.mark.parametrize(
+        ("columns", "roles", "said"),
+        [
+            ({"score": HOLED}, {}, "the score is missing or NaN in 1 row, the first is row 4"),
+            ({"score": HOLED}, {"positive_score": "score", "positive": "a"}, "missing or NaN in 1 row"),
+            ({"p_a": HOLED, "p_b": [1 - x for x in HOLED]}, {}, "missing or NaN in row 4"),
+            ({"l": [[x, 1 - x] for x in HOLED], "label": [1, 0, None] * 20, "predicted": [0, 1] * 30}, {"scores": "l"}, "missing or NaN in row 4"),
+            ({"id": [*range(59), float("nan")]}, {}, "1 id is missing, the first in row 60"),
+            ({"predicted": [float("nan"), *[1.0, 0.0] * 29, 1.0], "label": [1, 0, None] * 20}, {}, "the prediction is missing in 1 row"),
+        ],
+    )  # fmt: skip
+    def test_it_is_missing_in_columns_that_need_it(self, tmp_path, columns, roles, said):
+        path = self.write(tmp_path / "x.parquet", **columns)
+        with pytest.raises(InputError, match=said):
+            fl.assess(fl.Predictions.read(path, **roles))
+
+    def test_a_label_that_is_nan_is_no_label(self, tmp_path):
+        path = self.write(tmp_path / "x.parquet", predicted=[1, 0] * 30, label=[1.0, 0.0, float("nan")] * 20)
+        assert fl.assess(path).n_labels == 40
+        assert fl.assess(ibis.duckdb.connect().read_parquet(path)).n_labels == 40
+
+    def test_it_is_a_missing_group_beside_infinite_ones(self, tmp_path):
+        path = self.write(tmp_path / "x.parquet", g=[float("nan"), float("inf"), -1e300] * 20)
+        found = fl.assess(path, by="g", prior="flat")
+        assert sorted(row.group for row in found.groups) == ["(missing)", "-1e+300", "inf"]
+
+    def test_it_is_a_missing_grade(self, tmp_path):
+        path = self.write(tmp_path / "x.parquet", human=[1.0, 2.0, float("nan")] * 20, judge=[*HOLED[:59], 0.9])
+        assert fl.rate(path, grade="human", judge="judge").n_grades == 40
+
+
+class TestIdsOfOddTypes:
+    """Ids are one and the same item, or another one, whatever type they are stored in."""
+
+    def count(self, tmp_path: Path, ids: pa.Array, names: list[object]) -> int:
+        pq.write_table(pa.table({"id": ids, "predicted": ["a", "b"] * (len(ids) // 2)}), path := tmp_path / "x.parquet")
+        labels = {"id": names, "label": ["a"] * len(names)}
+        return fl.assess(fl.Predictions.read(path, labels=labels), by=fl.everything).n_labels
+
+    @pytest.mark.parametrize("scale", [0, 3])
+    def test_decimals_of_more_than_15_digits_stay_apart(self, tmp_path, scale):
+        numbers = [2**53 + i for i in range(4)]
+        ids = pa.array(list(map(Decimal, numbers)), pa.decimal128(38, scale))
+        assert self.count(tmp_path, ids, numbers) == 4
+        assert self.count(tmp_path, ids, numbers[:1]) == 1
+
+    def test_decimals_lose_the_zeros_of_their_scale_only(self, tmp_path):
+        ids = pa.array(list(map(Decimal, ("10", "100", "1.5", "0"))), pa.decimal128(10, 3))
+        assert self.count(tmp_path, ids, ["10", "100", "1.5", "0"]) == 4
+
+    def test_unsigned_ids_beyond_signed_ones_are_joined(self, tmp_path):
+        ids = pa.array([2**63 + i for i in range(6)], pa.uint64())
+        one = {"id": ids, "predicted": list("aabbab"), "label": list("aabbaa")}
+        two = {"id": ids, "predicted": list("bbabab")}
+        for name, table in (("one", one), ("two", two)):
+            pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+        files = {name: tmp_path / f"{name}.parquet" for name in ("one", "two")}
+        assert fl.compare_models(files).n_items == 6
+
+
+def test_a_score_of_single_precision_is_shown_as_at_most_1(tmp_path):
+    score = pa.array(np.full(40, 1.0000001, dtype=np.float32))
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": range(40), "predicted": ["a"] * 40, "score": score, "label": ["a"] * 40}), path)
+    plain = fl.assess(path).to_dict()
+    assert plain["groups"][0]["score"] == 1.0
+    assert plain["evidence"][0]["score"] == 1.0

@@ -5,6 +5,7 @@ from scipy import stats
 from scipy.signal import fftconvolve
 from scipy.special import betainc, betaln
 
+import fewlabels as fl
 from fewlabels.distributions.difference import BetaDifference, DrawnDifference
 
 HUMAN, TREES = (280.0, 203.0), (351.0, 162.0)  # 002, supplement: ResNet-110 on CIFAR-100
@@ -106,3 +107,23 @@ def test_a_difference_of_draws_counts_them():
     assert drawn.mean() == pytest.approx(0)
     assert drawn.below(-0.15) == 0.25
     assert drawn.interval(0.5) == pytest.approx((-0.125, 0.075))
+
+
+def test_an_interval_holds_a_mean_that_few_draws_move():
+    drawn = DrawnDifference(np.array([-0.01] + [0.0] * 99))
+    assert drawn.mean() == pytest.approx(-0.0001)
+    assert drawn.interval(0.95) == (drawn.mean(), 0.0)
+
+
+@pytest.mark.parametrize("finite_pool", [True, False])
+def test_differences_of_pools_that_are_all_but_labelled_lie_in_their_intervals(finite_pool):
+    right = [i % 7 > 0 for i in range(400)]
+    label = [("a" if i % 2 else "b") if ok else "c" for i, ok in enumerate(right)]
+    items = {"id": list(range(400)), "predicted": ["b", "a"] * 200, "g": ["x", "x", "y", "y"] * 100}
+    pool = items | {"label": [None if i in (3, 200) else one for i, one in enumerate(label)]}
+    other = items | {"predicted": [*items["predicted"][:398], "a", "b"]}
+    rows = [fl.compare(pool, ("x", "y"), by="g", finite_pool=finite_pool)]
+    rows += fl.compare_models({"old": pool, "new": other}, by="g", finite_pool=finite_pool).differences
+    rows += fl.fairness(pool, by="g", metrics=("accuracy",), method="frequency", finite_pool=finite_pool).gaps
+    for row in rows:
+        assert row.low <= row.mean <= row.high

@@ -65,7 +65,7 @@ def test_it_stays_right_however_unevenly_groups_were_labelled() -> None:
 
 def test_an_earlier_assessment_is_taken_at_its_word() -> None:
     pool = {"predicted": ["a", "b"] * 20, "label": ["a", "b", "a", "a"] * 10}
-    earlier = fl.assess(pool)
+    earlier = fl.assess(pool, prior=fl.flat())
     a = fl.assess(pool, prior=fl.from_earlier(earlier))
     assert a.overall.mean == pytest.approx(sum(row.share * row.mean for row in a.groups))
 

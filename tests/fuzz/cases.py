@@ -94,7 +94,7 @@ def _type_in(case: Case) -> tuple[int, str, str]:
     if words[0] == "watch" and "--once" not in words:
         with writing_meanwhile(case.folder / IN):
             return type_in(words)
-    return type_in(words, case.typed)
+    return type_in(words, (Path(case.command.stdin).read_bytes(),) if case.command.stdin else case.typed)
 
 
 def _list_litter(case: Case, before: dict[str, str]) -> tuple[str, ...]:

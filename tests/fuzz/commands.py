@@ -1,6 +1,6 @@
 """Command lines: for a document of each kind those that read it, and random options on valid files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -10,7 +10,10 @@ TABLES = (
 )  # fmt: skip
 LOGS = ("samples_choices.jsonl", "samples_generated.jsonl", "samples_packed.jsonl.gz", "inspect.json", "inspect.eval")
 SHEETS = ("tasks.json", "short_tasks.json", "sheet.csv", "sheet.jsonl")
-SESSIONS = ("session.db", "votes.db")
+MODELS = ("old.csv", "new.parquet", "wide.csv", "long.csv")  # predictions of two models
+JUDGED = ("judged.csv", "judged.parquet", "preferences.csv", "grades.csv")  # grades of people and of judges
+MODEL_SESSION = "models.db"
+SESSIONS = ("session.db", "votes.db", MODEL_SESSION)
 OTHERS = (
     "kept.surface", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "labels.jsonl", "labels.parquet", "mix.csv",
     "session.db.keys",
@@ -21,6 +24,8 @@ NO_DOCUMENT = (OPTIONS, WATCH, TERMINAL)
 KINDS = (
     *TABLES,
     *LOGS,
+    *MODELS,
+    *JUDGED,
     *SHEETS,
     *SESSIONS,
     *OTHERS,
@@ -39,6 +44,7 @@ class Command:
 
     words: tuple[str, ...]
     beside: tuple[str, ...] = ()
+    stdin: str | None = None  # the document that is piped in
 
 
 COMPILED = ("simulate", "plan")  # verbs that compile for a minute when they are first used
@@ -52,7 +58,7 @@ def choose_command(rng: Random, kind: str, *, quick: bool) -> Command:
 def list_commands(kind: str) -> list[Command]:
     """List the command lines that read a document of this kind; each can answer where it is not damaged."""
     if kind in TABLES:
-        return list(map(Command, _read_table(kind)))
+        return [*map(Command, _read_table(kind)), *_pipe_table(kind)]
     if kind in LOGS:
         return list(map(Command, _read_log(kind)))
     if kind in SHEETS:
@@ -61,7 +67,7 @@ def list_commands(kind: str) -> list[Command]:
             Command(("import", kind, "--session", "session.db", *words), ("session.db",)) for words in ((), *more)
         ] + [Command(("import", kind, "--session", "votes.db", "--as", "kim"), ("votes.db",))]
     if kind in SESSIONS:
-        return [Command(words, ("table.csv", "sheet.csv")) for words in _use_session(kind)]
+        return _list_session_commands(kind)
     return list(_OTHER_USES[kind])
 
 
@@ -79,10 +85,35 @@ def _read_table(kind: str) -> tuple[tuple[str, ...], ...]:
         ("assess", kind, "--by", "bins:3", "--metric", "ece", "--draws", "500", *JSON),
         ("compare", kind, "--by", "sex", "--groups", "f,m", *JSON),
         ("fairness", kind, "--by", "sex", "--positive", "a", "--method", "frequency", *JSON),
-        ("surface", kind, "--attributes", "sex,age", *JSON), ("ask", kind, *NEW, *SHORT, *JSON),
+        ("surface", kind, "--attributes", "sex,age", *JSON), ("rate", kind, "--grade", "age", "--judge", "score", "--by", "sex", *JSON), ("ask", kind, *NEW, *SHORT, *JSON),
         ("assess", kind, "--positive-score", "p1", "--positive", "a", "--metric", "tpr", "--by", "all", *JSON),
         ("plan", kind, *SHORT, "--target-width", "0.6", "--runs", "2", "--jobs", "1", *JSON),
         ("simulate", kind, *SHORT, "--runs", "2", "--budget", "5", "--jobs", "1", *JSON),
+    )  # fmt: skip
+
+
+def _pipe_table(kind: str) -> Iterator[Command]:
+    ending = {"ipc": "arrow", "feather": "arrow", "ndjson": "jsonl"}.get(
+        kind.rpartition(".")[2], kind.rpartition(".")[2]
+    )
+    if ending in ("csv", "tsv", "parquet", "jsonl", "json", "arrow"):
+        piped = ("-", "--format", ending, "--prior", "flat", *JSON)
+        yield Command(("assess", *piped), stdin=kind)
+        yield Command(("compare", *piped, "--by", "sex", "--groups", "f,m"), stdin=kind)
+
+
+def _list_session_commands(kind: str) -> list[Command]:
+    if kind == MODEL_SESSION:
+        return [Command(words, ("old.csv", "new.parquet")) for words in _use_models()]
+    return [Command(words, ("table.csv", "sheet.csv")) for words in _use_session(kind)]
+
+
+def _use_models() -> tuple[tuple[str, ...], ...]:
+    named, files = ("--session", MODEL_SESSION), ("old.csv", "new.parquet")
+    return (
+        ("status", *named, *JSON), ("status", *named), ("export", *named, "--out", "-"), ("ask", *files, *named, "--as", "kim", *JSON),
+        ("ask", *named, "--as", "kim", *JSON), ("tell", *named, "--undo", "--as", "kim"), ("tell", "23=a", *named, "--as", "kim"),
+        ("backup", *named, "--out", "new.db"), ("access", *named, "--invite", "kim"), ("export", *named, "--pending", "--out", "-"),
     )  # fmt: skip
 
 
@@ -98,7 +129,31 @@ def _use_session(kind: str) -> tuple[tuple[str, ...], ...]:
     )  # fmt: skip
 
 
+_MODEL_USES = {
+    **{
+        name: tuple(
+            Command(("compare", "old.csv", "new.parquet", *words, *JSON), ("old.csv", "new.parquet"))
+            for words in ((), ("--by", "sex", "--prior", "flat"), ("--metric", "recall"), ("--unpaired",), ("--metric", "brier"))
+        )
+        for name in ("old.csv", "new.parquet")
+    },
+    "wide.csv": (Command(("compare", "wide.csv", "--models", "old,new", *JSON)), Command(("compare", "wide.csv", "--models", "old,new", "--by", "sex"))),
+    "long.csv": (Command(("compare", "long.csv", "--model", "model", *JSON)), Command(("compare", "long.csv", "--model", "model", "--finite-pool"))),
+}  # fmt: skip
+_GRADE_USES = {
+    **{
+        name: (
+            Command(("rate", name, *JSON)), Command(("rate", name, "--by", "slice", "--bar", "4", *JSON)), Command(("rate", name)),
+            Command(("rate", name, "--grade", "human", "--judge", "judge", "--cluster", "slice", "--finite-pool", *JSON)), Command(("doctor", name, *JSON)),
+        )
+        for name in ("judged.csv", "judged.parquet")
+    },
+    "preferences.csv": (Command(("rate", "preferences.csv", *JSON)), Command(("rate", "preferences.csv", "--by", "slice"))),
+    "grades.csv": (Command(("rate", "judged.csv", "--judge", "judge", "--grade", "human", "--labels", "grades.csv", *JSON), ("judged.csv",)),),
+}  # fmt: skip
 _OTHER_USES = {
+    **_MODEL_USES,
+    **_GRADE_USES,
     "kept.surface": (
         Command(("surface", "kept.surface", *JSON)),
         Command(("surface", "kept.surface", "--ask", "sex=f", *JSON)),
@@ -131,7 +186,7 @@ _OTHER_USES = {
 # -- random options ---------------------------------------------------------------------------------------------------
 
 METRICS = (
-    "accuracy", "ece", "confusion", "cost", "precision", "recall", "f1", "balanced-accuracy", "mcc", "tpr", "fpr", "tnr", "fnr",
+    "accuracy", "ece", "brier", "log-loss", "confusion", "cost", "precision", "recall", "f1", "balanced-accuracy", "mcc", "tpr", "fpr", "tnr", "fnr",
     "ppv", "npv", "fdr", "for", "selection-rate", "nonsense",
 )  # fmt: skip
 BY = ("all", "predicted", "bins", "bins:2", "bins:equal-mass:3", "sex", "age", "ranges:age", "sex,age", "sex,predicted", "text", "id", "", "bins:0", "ranges:sex", "nowhere")  # fmt: skip
@@ -142,7 +197,7 @@ CONDITIONS = ("low < 0.8", "overall.low < 0.5", "mean > 2", "nonsense", "p_worst
 GOALS = ("estimate", "explore", "least-certain", "find-worst", "find-best", "compare", "nonsense")
 POLICIES = ("random", "stratified", "thompson", "top-two", "multi-play", "epsilon-greedy", "upper-bound", "nonsense")
 ASKED = {
-    "--by": BY, "--metric": METRICS, "--prior": PRIORS, "--strength": NUMBERS, "--bins": ("1", "5", "equal-mass:4", "0", "x", "100000"),
+    "--by": BY, "--metric": METRICS, "--prior": PRIORS, "--strength": NUMBERS, "--discount": NUMBERS, "--bins": ("1", "5", "equal-mass:4", "0", "x", "100000"),
     "--m": COUNTS, "--level": ("0.5", "0.95", "0.999", *NUMBERS), "--finite-pool": None, "--seed": COUNTS, "--draws": ("1", "2", "300", "0", "-5", "x"),
     "--markdown": ("new.md",), "--html": ("new.html",),
 }  # fmt: skip
@@ -150,11 +205,11 @@ COLUMNS = {
     "--predicted": ("predicted", "sex", "age", "score", "nowhere"), "--label": ("label", "sex", "age", "text", "nowhere"),
     "--score": ("score", "p1", "age", "sex"), "--positive-score": ("p1", "score", "age"), "--positive": ("a", "b", "f", "zzz"),
     "--threshold": NUMBERS, "--id": ("id", "text", "sex"), "--agreement": ("score", "p1", "age"), "--labels": ("labels.csv", "costs.csv"),
-    "--scores": ("p", "p1", "x"), "--show": ("text", "nowhere"),
+    "--scores": ("p", "p1", "x"), "--show": ("text", "nowhere"), "--propensity": ("chance", "p1", "age", "text", "nowhere"),
 }  # fmt: skip
 GOAL = {
     "--goal": GOALS, "--by": BY, "--metric": METRICS, "--m": COUNTS, "--groups": ("f,m", "a,b", "f", "f,f", "x,y"), "--rope": NUMBERS,
-    "--confidence": NUMBERS, "--target-width": ("0.5", *NUMBERS), "--policy": POLICIES, "--prior": PRIORS, "--strength": NUMBERS,
+    "--confidence": NUMBERS, "--target-width": ("0.5", *NUMBERS), "--policy": POLICIES, "--prior": PRIORS, "--strength": NUMBERS, "--discount": NUMBERS,
     "--level": ("0.5", "0.95", *NUMBERS), "--seed": COUNTS,
 }  # fmt: skip
 VERBS: dict[str, tuple[tuple[str, ...], dict[str, Sequence[str] | None]]] = {
@@ -172,9 +227,15 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, Sequence[str] | None]]] = {
         "--mix": ("mix.csv", "table.csv", "nowhere.csv"), "--weight": ("n", "sex", "x"), "--save": ("new.surface", "x"), "--finite-pool": None,
         "--seed": COUNTS,
     }),
+    "rate": (("--grade", "human", "--judge", "judge"), {
+        "--by": ("slice", "slice", "judge", "nowhere", "human"), "--judge": ("judge", "judge_b,judge", "slice", "human", "nowhere"), "--bar": ("4", "3", *NUMBERS),
+        "--grade": ("human", "judge", "id", "nowhere"), "--labels": ("grades.csv", "nowhere.csv"), "--id": ("id", "slice"), "--draws": ("300", "100", "5", "x"), "--html": ("new.html",), "--markdown": ("new.md",),
+        "--judge-bar": NUMBERS, "--scale": ("1-5", "0-100", "1,2,3,4,5", "a,b", "5-1", "x", ""), "--cluster": ("slice", "id", "human", "nowhere"), "--level": NUMBERS,
+        "--finite-pool": None, "--seed": COUNTS, "--fail-if": CONDITIONS,
+    }),
     "ask": (("--goal", "estimate", "--prior", "flat", *NEW), {
         **GOAL, "--n": COUNTS, "--votes": COUNTS, "--as": ("kim", ""), "--hide-labels": None, "--finite-pool": None, "--classes": ("c", "a", ""),
-        "--cost": ("costs.csv",), "--out": ("new.csv", "new.jsonl", "new.json", "new.txt"), "--show-prediction": ("never", "x"),
+        "--cost": ("costs.csv",), "--out": ("new.csv", "new.jsonl", "new.json", "new.txt"), "--show-prediction": ("never", "x"), "--random-share": ("0.5", *NUMBERS),
     }),
     "simulate": (("--goal", "estimate", "--prior", "flat", "--runs", "2", "--budget", "4", "--jobs", "1"), {
         **GOAL, "--runs": ("1", "2", "0"), "--budget": ("1", "5", "0", "-3"), "--checkpoints": ("1", "3", "0"),
@@ -183,19 +244,39 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, Sequence[str] | None]]] = {
         **GOAL, "--runs": ("1", "2", "0"), "--finite-pool": None, "--hide-labels": None,
     }),
 }  # fmt: skip
-BESIDE = ("table.csv", "table.parquet", "samples_choices.jsonl", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "mix.csv")  # fmt: skip
+MODEL_OPTIONS = {
+    **ASKED, "--rope": NUMBERS, "--confidence": NUMBERS, "--unpaired": None, "--fail-if": ("new - old < 0", "old.low < 0.5", *CONDITIONS), "--models": ("old,new", "x,y", "old", "x,x"),
+    "--model": ("model", "sex"), "--groups": ("f,m", "old,new"),
+}  # fmt: skip
+MODEL_GOAL = {**GOAL, "--n": COUNTS, "--hide-labels": None, "--random-share": NUMBERS, "--votes": ("1", "2"), "--groups": ("old,new", "new,old", "f,m")}  # fmt: skip
+BESIDE = ("judged.csv", "judged.parquet", "preferences.csv", "table.csv", "table.parquet", "samples_choices.jsonl", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "mix.csv", "grades.csv")  # fmt: skip
 
 
 def choose_options(rng: Random, *, quick: bool) -> Command:
     """Choose a verb on a valid file, with a few of its options; quick ones compile nothing."""
-    verbs = (*VERBS, "assess", "assess", "surface", "fairness", "ask")
+    if rng.random() < 0.2:
+        return _choose_models(rng)
+    verbs = (*VERBS, "assess", "assess", "surface", "fairness", "ask", "rate")
     verb = rng.choice([verb for verb in verbs if not quick or verb not in COMPILED])
     usual, options = VERBS[verb]
-    file = rng.choice(("table.csv", "table.csv", "table.parquet", "samples_choices.jsonl"))
+    files = ("judged.csv", "judged.parquet", "preferences.csv") if verb == "rate" else ("table.csv", "table.csv", "table.parquet", "samples_choices.jsonl")  # fmt: skip
+    file = rng.choice(files)
     chosen = _fill(rng, options, rng.choice((1, 1, 2, 3, 4))) | _fill(rng, COLUMNS, rng.choice((0, 0, 0, 0, 0, 1, 2)))
     start = {usual[i]: usual[i + 1] for i in range(0, len(usual), 2)}
     words = [part for name, value in (start | chosen).items() for part in ((name,) if value is None else (name, value))]
     return Command((verb, file, *words, *rng.choice((JSON, JSON, JSON, ()))), BESIDE)
+
+
+def _choose_models(rng: Random) -> Command:
+    """Choose how to compare several models, or to ask where they disagree."""
+    two, goal = ("old.csv", "new.parquet"), rng.choice(("compare-models", "best-model", "compare-models", "find-worst"))
+    files = rng.choice((two, two, two, ("wide.csv", "--models", "old,new"), ("long.csv", "--model", "model"), ("old.csv", "wide.csv"), ("old.csv", "table.csv")))  # fmt: skip
+    is_asking = files == two and rng.random() < 0.3
+    chosen = _fill(rng, MODEL_GOAL if is_asking else MODEL_OPTIONS, rng.choice((0, 1, 1, 2, 3)))
+    chosen |= _fill(rng, COLUMNS, rng.choice((0, 0, 0, 1)))
+    words = [part for name, value in chosen.items() for part in ((name,) if value is None else (name, value))]
+    start = ("ask", *files, *NEW, "--goal", goal) if is_asking else ("compare", *files)
+    return Command((*start, *words, *rng.choice((JSON, JSON, JSON, ()))), (*BESIDE, *MODELS))
 
 
 def _fill(rng: Random, options: dict[str, Sequence[str] | None], n: int) -> dict[str, str | None]:

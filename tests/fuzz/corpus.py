@@ -30,7 +30,15 @@ def make_rows() -> Rows:
         score = round(rng.uniform(0.3, 0.99), 2)
         known = truth if rng.random() < 0.7 else None
         row = {"id": i, "predicted": said, "score": score, "label": known, "sex": rng.choice("fm")}
-        rows.append(row | {"age": rng.choice([9, 10, 30]), "p1": round(rng.random(), 3), "text": f"item, no. {i}"})
+        rows.append(
+            row
+            | {
+                "age": rng.choice([9, 10, 30]),
+                "p1": round(rng.random(), 3),
+                "text": f"item, no. {i}",
+                "chance": (0.2, 0.5, 0.9)[i % 3],
+            }
+        )
     return rows
 
 
@@ -144,6 +152,37 @@ def make_short_tasks() -> Rows:
     ]  # fmt: skip
 
 
+def make_models() -> tuple[Rows, Rows]:
+    """Predictions of two models on the same items, some of them labelled beside the first."""
+    rng = Random(11)
+    old, new = [], []
+    for i in range(N_ROWS):
+        truth, sex = rng.choice("ab"), rng.choice("fm")
+        one, two = (truth if rng.random() < right else rng.choice("ab") for right in (0.6, 0.8))
+        known = truth if rng.random() < 0.6 else None
+        old.append({"id": i, "predicted": one, "score": round(rng.uniform(0.5, 0.99), 2), "label": known, "sex": sex})
+        new.append({"id": i, "predicted": two, "score": round(rng.uniform(0.5, 0.99), 2)})
+    return old, new
+
+
+def make_judged() -> Rows:
+    """Outputs that people and two judges graded from 1 to 5."""
+    rng = Random(12)
+    rows = []
+    for i in range(N_ROWS):
+        grade = rng.randint(1, 5)
+        judged = {f"judge{name}": min(5, max(1, grade + rng.randint(-1, 1))) for name in ("", "_b")}
+        rows.append({"id": i, "human": grade if i % 2 else None, **judged, "slice": "xy"[i % 3 > 0]})
+    return rows
+
+
+def make_preferences() -> Rows:
+    """Which of two outputs people and a judge prefer."""
+    rng = Random(13)
+    rows = [{"id": i, "judge": rng.choice(["A", "B", "tie"]), "slice": "xy"[i % 2]} for i in range(N_ROWS)]
+    return [row | {"human": rng.choice(["A", "B", row["judge"]]) if i % 2 else None} for i, row in enumerate(rows)]
+
+
 def make_costs() -> bytes:
     return b",a,b\na,0,1\nb,5,0\n"
 
@@ -165,11 +204,28 @@ def build(folder: Path) -> dict[str, Path]:
         "tasks.json": json.dumps(make_tasks()).encode(), "short_tasks.json": json.dumps(make_short_tasks()).encode(),
         "sheet.csv": write_csv(sheet), "sheet.jsonl": write_lines(sheet), "costs.csv": make_costs(),
         "labels.csv": write_csv(sheet), "labels.jsonl": write_lines(sheet), "labels.parquet": write_table(pq.write_table, sheet), "mix.csv": b"sex,age,n\nf,9,2\nm,30,1\nf,10,3\n",
-    }  # fmt: skip
+    } | _write_models() | _write_judged()  # fmt: skip
     for name, content in plain.items():
         (folder / name).write_bytes(content)
     _fit(folder)
     return {path.name: path for path in sorted(folder.iterdir())}
+
+
+def _write_models() -> dict[str, bytes]:
+    old, new = make_models()
+    wide = [one | {f"{role}_{name}": row[role] for name, row in (("old", one), ("new", two)) for role in ("predicted", "score")} for one, two in zip(old, new, strict=True)]  # fmt: skip
+    wide = [{name: value for name, value in row.items() if name not in ("predicted", "score")} for row in wide]
+    shared = [{"label": row["label"], "sex": row["sex"]} for row in old]
+    long = [{"model": name} | row | more for name, rows in (("old", old), ("new", new)) for row, more in zip(rows, shared, strict=True)]  # fmt: skip
+    return {"old.csv": write_csv(old), "new.parquet": write_table(pq.write_table, new), "wide.csv": write_csv(wide), "long.csv": write_csv([{key: row[key] for key in long[0]} for row in long])}  # fmt: skip
+
+
+def _write_judged() -> dict[str, bytes]:
+    judged = make_judged()
+    return {
+        "judged.csv": write_csv(judged), "judged.parquet": write_table(pq.write_table, judged), "preferences.csv": write_csv(make_preferences()),
+        "grades.csv": write_csv([{"id": i, "grade": 1 + i % 5} for i in range(6)]),
+    }  # fmt: skip
 
 
 def _fit(folder: Path) -> None:
@@ -184,4 +240,7 @@ def _fit(folder: Path) -> None:
             for who in ("kim", "lee")[:votes]:
                 asked = s.ask(6, who=who)
                 s.tell({i: "ab"[int(i) % 2] for i in asked[:4]} | {asked[4]: None}, who=who)
+    files = {name: folder / file for name, file in (("old", "old.csv"), ("new", "new.parquet"))}
+    with fl.Session.create(folder / "models.db", files, goal=fl.BestModel(rope=0.05)) as s:
+        s.tell({i: "ab"[int(i) % 2] for i in s.ask(3, who="kim")[:2]}, who="kim")
     change_keys(get_keys_path(folder / "session.db"), lambda found: found.invite(("kim", "sam"), ()))

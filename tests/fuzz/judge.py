@@ -5,14 +5,20 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from typing import Any
+
+import jsonschema_rs
+
+import fewlabels as fl
 
 LONGEST = 1000  # characters of a message
 SLACK = 1e-9
 WIDE = 0.9  # the level from which an interval must hold its mean; a narrow one around a median need not
 OUTSIDE = "is outside of its interval"
 WARNING = re.compile(r"\b[A-Z]\w*Warning:")
-SIGNED = {"mcc", "cost"}  # metrics that leave [0, 1]
+SIGNED = {"mcc", "cost", "log-loss"}  # metrics that leave [0, 1]
 STOPPED = 130  # the exit code after Ctrl-C
 NUMBER = r"([-+]?\d*\.\d+|nan|inf)"
 FIGURE = re.compile(rf"(?<![\w.]){NUMBER} +\[{NUMBER}, {NUMBER}\]")  # a mean and its interval, as text
@@ -76,7 +82,7 @@ def _check_remarks(run: Run) -> Iterator[str]:
 
 def _check_message(run: Run) -> Iterator[str]:
     lines = run.err.strip("\n").split("\n")
-    if run.words[0] == "label":  # warnings were written when the session was started
+    if run.words[0] in ("label", "ask"):  # warnings were written when the session was started
         lines = [line for line in lines if not line.startswith("warning: ")] or [""]
     if not lines[0].startswith("fewlabels: ") or not lines[0].removeprefix("fewlabels:").strip():
         yield f"no message: {run.err[:200]!r}"
@@ -95,9 +101,26 @@ def _check_json(run: Run) -> Iterator[str]:
         yield f"output is not JSON: {error}; {run.out[:100]!r}"
         return
     about = found if isinstance(found, dict) else {}
-    is_signed = about.get("metric") in SIGNED or run.words[0] == "plan"  # plan counts labels
+    is_signed = about.get("metric") in SIGNED or run.words[0] in (
+        "plan",
+        "rate",
+    )  # counts of labels, grades of any scale
+    yield from _check_schema(run.words[0], found)
     faults = _check_numbers(found, "", is_signed)
     yield from (fault for fault in faults if OUTSIDE not in fault or about.get("level", 1) >= WIDE)
+
+
+@cache
+def _load_schema(verb: str) -> Any:
+    return jsonschema_rs.Draft202012Validator(fl.schema(verb))
+
+
+def _check_schema(verb: str, found: Any) -> Iterator[str]:
+    """Check what a command line wrote against its published schema; judged alone, a document may be made up."""
+    if isinstance(found, dict) and "provenance" not in found and "items" not in found:
+        return
+    for error in islice(_load_schema(verb).iter_errors(found), 2):
+        yield f"not as `fewlabels schema {verb}` says: {list(error.instance_path)}: {error.message[:200]}"
 
 
 def _check_text(run: Run) -> Iterator[str]:
@@ -135,7 +158,9 @@ def _check_interval(value: dict[str, Any], place: str, is_signed: bool) -> Itera
         yield f"{place}: an interval upside down, [{low}, {high}]"
     if isinstance(mean, int | float) and not low - SLACK <= mean <= high + SLACK:
         yield f"{place}: the mean {mean} {OUTSIDE} [{low}, {high}]"
-    is_difference = "gap" in place or "ratio" in place or {"p_below", "p_greater"} & value.keys()
+    is_difference = (
+        place == ".labels_left" or "gap" in place or "ratio" in place or {"p_below", "p_greater"} & value.keys()
+    )
     if not is_signed and not is_difference and not (low >= -SLACK and high <= 1 + SLACK):
         yield f"{place}: the interval [{low}, {high}] leaves [0, 1]"
 

@@ -8,11 +8,15 @@ import struct
 import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 ODD_NUMBERS = (
     0, -1, 1, 2, 0.5, -0.0, 1e308, -1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**30, 10**400,
@@ -23,6 +27,11 @@ ODD_TEXT = (
     "😀", "a\nb", "\x00", "'", '"', "=1+1", "../x", "[bold]", ":x:", "%s", "{}",
 )  # fmt: skip
 ODD_BYTES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r", b'"', b",", b"{", b"[", b"}", b"1e999", b"NaN", b"9" * 5000, b"\\ud800")  # fmt: skip
+ODD_COLUMNS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
+    (0.7, (float("nan"), 0.0, 1.0, None)), (0.7, (float("inf"), -0.1, 1.5, 1e300)), (1, (0, 2, -1, None, 2**62)), ("a", ("b", "", None, " a", "A", "c")),
+    (True, (False, None)), (Decimal("0.50"), (Decimal("1.00"), None)), (datetime(2024, 1, 1, tzinfo=UTC), (datetime(2025, 1, 1, tzinfo=UTC), None)),
+    ("93%", ("7%", "nan", "0,5", "x")), ("é", ("e\u0301", "é")), (1, (1,)), ("x", ("=1+1", "\x1b[31m", "\u202e", "x" * 300)),
+)  # fmt: skip
 DEEP = 100_000
 
 
@@ -38,6 +47,8 @@ def mutate(rng: Random, path: Path) -> None:
         ways += 4 * [_damage_lines]
     if name.endswith((".csv", ".tsv")):
         ways += 3 * [_damage_cells]
+    if name.endswith((".parquet", ".csv")):
+        ways += 3 * [_damage_column]
     if name.endswith((".gz", ".zst")):
         ways += 2 * [_damage_packed]
     if name.endswith((".eval", ".surface")):
@@ -47,6 +58,27 @@ def mutate(rng: Random, path: Path) -> None:
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         with suppress(Exception):  # what is broken by now may not be what this way takes apart
             rng.choice(ways)(rng, path)
+
+
+def _damage_column(rng: Random, path: Path) -> None:
+    """Replace the values of a column by odd ones of one type; or repeat, shuffle, or drop rows."""
+    is_csv = path.suffix == ".csv"
+    table = pa.csv.read_csv(path) if is_csv else pq.read_table(path)
+    order = [rng.randrange(table.num_rows) for _ in range(table.num_rows)]
+    way = rng.randrange(8)
+    if way < 6:
+        at = rng.randrange(table.num_columns)
+        table = table.set_column(at, table.column_names[at], _make_odd_column(rng, table.num_rows))
+    else:
+        table = table.take(order if way == 6 else order[: rng.choice((0, 1, 2))])
+    (pa.csv.write_csv if is_csv else pq.write_table)(table, path)
+
+
+def _make_odd_column(rng: Random, n: int) -> pa.Array:
+    """Return a column that is valid, and not what was there: of another type, constant, or with a few odd values."""
+    usual, odd = rng.choice(ODD_COLUMNS)
+    some = rng.choice((0.0, 0.1, 0.5, 1.0))
+    return pa.array([rng.choice(odd) if rng.random() < some else usual for _ in range(n)])
 
 
 def damage_bytes(rng: Random, raw: bytes) -> bytes:

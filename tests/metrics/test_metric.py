@@ -257,6 +257,8 @@ def test_mcc_of_a_predicted_class_is_refused():
 def test_every_metric_knows_its_name_and_its_bad_end():
     assert {name for name, metric in METRICS.items() if metric.worst == "highest"} == {
         "ece",
+        "brier",
+        "log-loss",
         "fpr",
         "fnr",
         "fdr",

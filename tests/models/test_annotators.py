@@ -160,7 +160,7 @@ def enumerate_truths(poll):
     ids=["two cells", "decided and known", "three classes"],
 )
 def test_the_truth_of_every_item_is_what_enumeration_finds(poll):
-    found = fit_annotators(np.random.default_rng(0), poll, Schedule(burn=200, kept=10, thin=300))
+    found = fit_annotators(np.random.default_rng(0), poll, Schedule(burn=200, kept=10, thin=300, chains=1))
     assert found.posterior == pytest.approx(enumerate_truths(poll), abs=0.03)
     assert len(found.imputations) == 10
     assert all(truth.n.sum() == len(poll.votes) for truth in found.imputations)
@@ -168,9 +168,9 @@ def test_the_truth_of_every_item_is_what_enumeration_finds(poll):
 
 def test_alike_items_may_be_counted_together():
     votes, n = [[0, 0], [0, 1], [1, 1]], [4, 2, 3]
-    one = fit_annotators(np.random.default_rng(0), make_vote_matrix(votes, n=n), Schedule(100, 1, 1500))
+    one = fit_annotators(np.random.default_rng(0), make_vote_matrix(votes, n=n), Schedule(100, 1, 1500, 1))
     many = make_vote_matrix(np.repeat(votes, n, axis=0))
-    other = fit_annotators(np.random.default_rng(1), many, Schedule(100, 1, 1500))
+    other = fit_annotators(np.random.default_rng(1), many, Schedule(100, 1, 1500, 1))
     assert one.posterior == pytest.approx(other.posterior[[0, 4, 6]], abs=0.06)
 
 
@@ -245,6 +245,35 @@ def test_the_accuracy_of_people_and_model_is_covered(skill, each):
     assert np.mean(naive) < 0.75  # what one gets by taking the first person's word: 0.8 · 0.85 + 0.2 · 0.15 = 0.71
 
 
+def test_chains_that_agree_say_so():
+    poll, _ = simulate_poll(np.random.default_rng(0), 300, (0.95, 0.9, 0.85), each=3)
+    found = fit_annotators(np.random.default_rng(0), poll)
+    assert found.warning is None
+    assert 0.98 < found.health["rhat"] < 1.1
+    assert found.health["chains"] == 4
+    assert len(found.imputations) == 40
+
+
+def test_chains_that_disagree_are_warned_of():
+    """Two people who contradict each other on every item: either may be the one who is right, and no chain changes sides."""
+    truth = np.repeat([0, 1], 150)
+    poll = make_vote_matrix(np.column_stack([truth, 1 - truth]), cell=[0] * 300, predicted=(0,))
+    found = [fit_annotators(np.random.default_rng(seed), poll) for seed in range(4)]
+    sided = [one for one in found if one.health["rhat"] > 1.1]
+    assert sided
+    assert all("disagree" in one.warning for one in sided)
+
+
 def test_beforehand_the_chances_of_all_settings_add_up():
     assert len(RATE_STRENGTHS) * len(ERROR_RATES) == len(compute_error_prior()[1])
     assert np.exp(compute_error_prior()[1]).sum() == pytest.approx(1)
+
+
+def test_kappa_of_votes_that_all_agree_is_at_most_one_whatever_the_rounding():
+    for seed in range(20):
+        votes = np.tile(np.random.default_rng(seed).integers(0, 3, 4)[:, None], (1, 2))
+        nothing = np.full(4, NONE)
+        given = VoteMatrix(("a", "b"), ("x", "y", "z"), votes, nothing, np.ones(4, dtype=np.int64), nothing * 0, np.array([0]), np.zeros((1, 3)))  # fmt: skip
+        found = measure_agreement(given, seed=seed)
+        assert found is not None
+        assert found.low <= found.kappa <= found.high <= 1.0

@@ -9,7 +9,7 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.data.counts import STRATA
 from fewlabels.data.tabulation import count_pool
 from fewlabels.distributions.belief import Beta, Dirichlet

@@ -18,7 +18,7 @@ import jax  # noqa: E402
 
 from fewlabels.models.deep import kernels  # noqa: E402
 from fewlabels.models.deep.fit import fit_deep  # noqa: E402
-from fewlabels.models.deep.kernels import Kernel, embed, encode, kernel_matrix  # noqa: E402
+from fewlabels.models.deep.kernels import Kernel, embed, encode_arms, kernel_matrix  # noqa: E402
 from fewlabels.models.deep.likelihoods import log_bernoulli, log_beta_binomial, log_dirichlet  # noqa: E402
 from fewlabels.models.deep.pooling import find_neighbours, pool_sparse  # noqa: E402
 from fewlabels.models.deep.variational import ArmData, bound_evidence, init_adam, run_adam  # noqa: E402
@@ -104,7 +104,7 @@ def test_the_bound_is_just_below_the_evidence():
     n, right = np.zeros(len(LEVEL)), np.zeros(len(LEVEL))
     heard = [0, 5, 77]
     n[heard], right[heard] = [4, 9, 6], [4, 3, 5]
-    code = encode(LEVEL, SIZES)
+    code = encode_arms(LEVEL, SIZES)
     seen = ArmData(*(jnp.asarray(part, jnp.float32) for part in (code, n, right, n)))
     start = init_adam(np.random.default_rng(0), code, n + 0.1, n_processes=1)
     found = run_adam(start, seen, STEPS, n_steps=STEPS, supervised=False).end.at

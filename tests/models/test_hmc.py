@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fewlabels.models.diagnostics import ChainDiagnostics, diagnose, measure_ess, measure_rhat
-from fewlabels.models.hmc import ChainSettings, run_chains
+from fewlabels.models.hmc import ChainSettings, Reflections, run_chains
 
 
 def rng(seed=0):
@@ -42,6 +42,32 @@ def test_a_skewed_density_has_its_quantiles():
     found = run_chains(density, rng().normal(size=(16, 1)), rng(2), ChainSettings(n_draws=1000))
     expected = np.quantile(np.log(rng(3).gamma(3.0, size=400_000)), [0.025, 0.25, 0.5, 0.75, 0.975])
     assert np.quantile(found.draws, [0.025, 0.25, 0.5, 0.75, 0.975]) == pytest.approx(expected, abs=0.06)
+
+
+def test_one_of_two_mirror_images_is_drawn_as_if_there_were_no_other():
+    """Two parameters of one sign or the other, correlated within each image, and a third that depends on their product."""
+    mean, precision = np.array([2.0, -1.0]), np.linalg.inv([[0.5, 0.3], [0.3, 0.4]])
+
+    def density(x):
+        pair, third = x[:, :2], x[:, 2] - x[:, 0] * x[:, 1]
+        apart = [pair - mean, pair + mean]
+        logs = np.stack([-0.5 * np.einsum("cp,pq,cq->c", off, precision, off) for off in apart])
+        share = np.exp(logs - np.logaddexp(*logs))
+        slope = -(share[0][:, None] * apart[0] + share[1][:, None] * apart[1]) @ precision
+        slope += third[:, None] * x[:, [1, 0]]
+        return np.logaddexp(*logs) - 0.5 * third**2, np.column_stack([slope, -third])
+
+    reflections = Reflections(np.array([1, 1, 0]))
+    start = rng().normal(size=(16, 3))
+    found = run_chains(density, start, rng(1), ChainSettings(n_draws=2000), reflections=reflections).draws
+    pair = rng(2).multivariate_normal(mean, np.linalg.inv(precision), size=400_000)
+    pair *= np.where(pair[:, :1] < 0, -1, 1)
+    expected = np.column_stack([pair, pair.prod(axis=1) + rng(3).normal(size=len(pair))])
+    assert np.all(found[:, :, 0] >= 0)
+    for chains, exact in zip(found.reshape(-1, 3).T, expected.T, strict=True):
+        assert np.quantile(chains, [0.025, 0.25, 0.5, 0.75, 0.975]) == pytest.approx(
+            np.quantile(exact, [0.025, 0.25, 0.5, 0.75, 0.975]), abs=0.08 * exact.std()
+        )
 
 
 def test_a_cliff_is_told_as_lost_paths():

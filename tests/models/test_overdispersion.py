@@ -33,3 +33,14 @@ def test_bins_that_follow_the_curve_are_not_overdispersed():
     ours, flat = (fl.assess(pool, by="all", metric="ece", prior=prior) for prior in ("calibrated", "flat"))
     assert ours.posterior.joint.accuracies.weights[-1] > 0.5
     assert ours.overall.mean < flat.overall.mean
+
+
+def test_the_figure_of_a_calibration_error_is_the_median_everywhere():
+    pool, _ = make_pool(np.random.default_rng(1), 60, 0.0)
+    found = fl.assess(pool, by=("predicted", "bins:2"), metric="ece")
+    for row, draws in zip(found.groups, found.draws.T, strict=True):
+        assert row.mean == pytest.approx(np.median(draws))
+        assert row.low <= row.mean <= row.high
+    overall = found.posterior.overall
+    assert found.overall.mean == pytest.approx(np.median(overall.samples)) == pytest.approx(overall.mean()[0])
+    assert found.overall.mean < overall.samples.mean()

@@ -135,13 +135,14 @@ def test_an_earlier_assessment_may_be_an_object_a_dict_or_a_file(tmp_path):
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.25])
+@pytest.mark.parametrize("weight", [1.0, 0.25, 0.0])
 def test_a_weight_discounts_what_was_known(weight):
     earlier = fl.assess(outcome_pool(a=(5, 3, 0), b=(1, 1, 0)), by=fl.column("group"), prior=fl.flat())
     found = fl.assess(
         outcome_pool(a=(1, 0, 0), b=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier, weight)
     )
-    assert pseudo_counts(found.posterior.prior) == pytest.approx(weight * np.array([[6, 4], [2, 2]]), abs=1e-12)
+    known = weight * np.array([[6, 4], [2, 2]]) + (1 - weight)  # the rest is a flat prior
+    assert pseudo_counts(found.posterior.prior) == pytest.approx(known, abs=1e-12)
     assert found.prior == "earlier"
 
 
@@ -182,7 +183,7 @@ def test_bins_whose_names_read_alike_keep_their_own_counts():
     scores = 1 - 10.0 ** -np.linspace(4, 8, 40)
     pool = {"id": list(range(40)), "predicted": list("ab") * 20, "score": scores, "label": list("ab") * 15 + ["a"] * 10}
     by = fl.bins(5, equal_mass=True)
-    earlier = fl.assess(pool, by=by)
+    earlier = fl.assess(pool, by=by, prior=fl.flat())
     found = fl.assess(pool, by=by, prior=fl.from_earlier(earlier))
     assert pseudo_counts(found.posterior.prior) == pytest.approx(pseudo_counts(earlier.posterior.belief), abs=1e-9)
 
@@ -197,17 +198,19 @@ def test_a_strength_must_be_positive(prior, strength):
         prior(strength)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.5, -0.1])
-def test_a_weight_must_lie_between_nought_and_one(weight):
-    with pytest.raises(fl.InputError, match="weight"):
-        fl.from_earlier(fl.assess(FIRST), weight)
+@pytest.mark.parametrize("discount", [1.5, -0.1, float("nan")])
+def test_a_discount_must_lie_between_nought_and_one(discount):
+    with pytest.raises(fl.InputError, match="discount"):
+        fl.from_earlier(fl.assess(FIRST), discount)
 
 
 def test_an_earlier_assessment_of_something_else_is_refused():
-    earlier = fl.from_earlier(fl.assess(FIRST))
+    earlier = fl.from_earlier(fl.assess(FIRST, prior=fl.flat()))
     for choices in ({"by": SEX}, {"metric": fl.confusion}):
         with pytest.raises(fl.InputError, match="other groups or another kind"):
             fl.assess(SECOND, prior=earlier, **choices)
+    with pytest.raises(fl.InputError, match="other groups"):
+        fl.assess(SECOND, prior=fl.from_earlier(fl.assess(FIRST)), by=SEX)
 
 
 def test_what_is_no_assessment_is_refused(tmp_path):

@@ -156,7 +156,9 @@ def joint_shares(n_labels=5, *, finite, residual_variance=None, sizes=60):
     accuracies = IndependentBetas(Beta(cells.names, np.full(N, 14.0), np.full(N, 6.0)))
     rest = cells.n_items - cells.n_labels
     unlabelled = Unlabelled(cells.labels, rest, residual_variance) if finite else None
-    return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, unlabelled), cells
+    return JointShares(
+        cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled
+    ), cells
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -195,7 +197,7 @@ def test_with_all_labels_known_draws_are_the_counts():
     cells = cells_of(confusion_tally(n_labels=30, sizes=0))
     accuracies = IndependentBetas(Beta(cells.names, np.full(N, 14.0), np.full(N, 6.0)))
     unlabelled = Unlabelled(cells.labels, np.zeros(N, dtype=np.int64), None)
-    shares = JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, unlabelled)
+    shares = JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled)
     truth = cells.labels / cells.labels.sum(axis=1, keepdims=True)
     assert shares.mean() == pytest.approx(truth)
     size = np.tile(cells.n_items.astype(float), (5, 1))

@@ -230,7 +230,8 @@ def test_ece_marks_mean_and_interval(four):
     assert [x for x, _ in points(ax)] == pytest.approx([row.mean])
     assert {(s[0], s[2]) for s in segments(ax)} == {(round(row.low, 9), round(row.high, 9))}
     assert (
-        ax.get_title(loc="left") == f"{100 * row.mean:.1f}%, 95% interval {100 * row.low:.1f}% to {100 * row.high:.1f}%"
+        ax.get_title(loc="left")
+        == f"mean {100 * row.mean:.1f}%, 95% interval {100 * row.low:.1f}% to {100 * row.high:.1f}%"
     )
 
 

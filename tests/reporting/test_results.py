@@ -7,14 +7,16 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from makers import make_pool
 
 import fewlabels as fl
 from fewlabels.analyses.result import RENDERERS, Result
 from fewlabels.errors import InputError
-from fewlabels.reporting.html.notebook import MAX_ROWS
+from fewlabels.reporting.excerpts import MAX_ROWS
 from fewlabels.reporting.plots.figure import find_figure
+from fewlabels.text import display_width
 
 FLAT = fl.flat()
 MAKERS = {
@@ -25,7 +27,28 @@ MAKERS = {
     "Diagnosis": lambda: fl.diagnose(make_pool(0, labelled=0.5)),
     "Plan": lambda: fl.plan(make_pool(0, labelled=0.2), goal=fl.FindWorst(), prior=FLAT, runs=4, n_jobs=1),
     "Simulation": lambda: fl.simulate(make_pool(0), goal=fl.Estimate(), priors=(FLAT,), runs=2, n_checkpoints=5, n_jobs=1),
+    "ModelComparison": lambda: fl.compare_models({"old": make_pool(0, labelled=0.5), "new": make_second_pool()}, prior=FLAT),
+    "Rating": lambda: fl.rate(make_grades(), grade="human", judge="judge", by="slice", n_draws=500),
 }  # fmt: skip
+
+
+def make_second_pool() -> dict[str, object]:
+    """Other predictions for the same items."""
+    pool = make_pool(0, labelled=0.5)
+    return {**pool, "predicted": np.roll(np.asarray(pool["predicted"]), 1)}
+
+
+def make_grades() -> dict[str, object]:
+    """Grades of a judge for all outputs, and of people for every third."""
+    rng = np.random.default_rng(0)
+    human = (rng.random(150) < 0.7).astype(float)
+    judge = np.where(rng.random(150) < 0.85, human, 1 - human)
+    return {
+        "id": range(150),
+        "slice": np.tile(["a", "b", "c"], 50),
+        "judge": judge,
+        "human": [g if i % 3 == 0 or i % 7 == 0 else None for i, g in enumerate(human.tolist())],
+    }
 
 
 @cache
@@ -64,7 +87,8 @@ def test_every_result_has_the_same_methods(name: str, tmp_path: Path) -> None:
     find_figure(result.plot()).savefig(tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 2000
     page = result.report(tmp_path / "report.html").read_text()
-    assert not {"script", "link", "img", "iframe"} & set(Tags(page).seen)
+    assert not {"link", "img", "iframe"} & set(Tags(page).seen)
+    assert Tags(page).seen.count("script") == 1
     assert "svg" in Tags(page).seen
 
 
@@ -74,7 +98,38 @@ def test_a_notebook_shows_the_first_rows_of_every_result(name: str) -> None:
     shown = result._repr_html_()
     assert Tags(shown).seen.count("tr") == 1 + min(MAX_ROWS, len(result.list_rows()))
     assert Tags(shown).seen.count("li") == len(result.warnings)
+    has_intervals = {"low", "mean", "high"} <= set(result.list_rows()[0])
+    assert Tags(shown).seen.count("circle") == (min(MAX_ROWS, len(result.list_rows())) if has_intervals else 0)
     assert ("to_frame() has all" in shown) == (len(result.list_rows()) > MAX_ROWS)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_shell_shows_a_sentence_and_a_table_of_every_result(name: str) -> None:
+    result, (first, *_) = make(name), make(name).list_rows()
+    sentence, header, *rows = repr(result).splitlines()
+    assert sentence.endswith(".")
+    assert header.split() == " ".join(first).split()
+    assert len(rows) >= min(MAX_ROWS, len(result.list_rows()))
+    assert ("to_frame() has all" in repr(result)) == (len(result.list_rows()) > MAX_ROWS)
+    assert len(repr(result)) < 4000
+
+
+def test_the_table_is_aligned_whatever_the_names() -> None:
+    found = fl.assess(make_pool(0, classes=("猫が好き", "b\x1b[31m", "c" * 90)), prior=FLAT)
+    _, header, *rows = repr(found).splitlines()
+    places = {display_width(line[: line.index(f"{row.share:.3f}")]) for line, row in zip(rows, found, strict=False)}
+    assert len(places) == 1
+    assert "\x1b" not in repr(found)
+    assert header.startswith("group")
+
+
+def test_an_assessment_is_a_collection_of_groups() -> None:
+    found = fl.assess({"predicted": [1, 1, 2], "label": [1, None, 2]}, prior=FLAT)
+    assert [row.group for row in found] == ["1", "2"]
+    assert found["1"] is found[1] is next(iter(found))
+    assert len(found) == 2
+    with pytest.raises(InputError, match="no group '3'"):
+        found["3"]
 
 
 def test_names_cannot_add_markup_to_a_notebook_or_a_report(tmp_path: Path) -> None:
@@ -82,7 +137,8 @@ def test_names_cannot_add_markup_to_a_notebook_or_a_report(tmp_path: Path) -> No
     found = fl.diagnose({**pool, "<img src=x>": ["v", "w"] * 30})
     page = found.report(tmp_path / "report.html").read_text()
     for text in (found._repr_html_(), page, fl.assess(pool, prior=FLAT)._repr_html_()):
-        assert not {"script", "img"} & set(Tags(text).seen)
+        assert Tags(text).seen.count("script") == (text is page)
+        assert "img" not in Tags(text).seen
     assert "b\\|c" in found.to_markdown()
     assert "<script>" not in found.to_markdown()
 

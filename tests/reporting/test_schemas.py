@@ -15,11 +15,11 @@ from conftest import Typed
 from makers import make_pool, outcome_pool
 
 import fewlabels as fl
-from fewlabels.reporting.schemas import SCHEMAS
+from fewlabels.reporting.schemas.verbs import SCHEMAS
 
 Type = Callable[..., Typed]
 METRICS = (
-    "accuracy", "ece", "confusion", "precision", "recall", "f1", "balanced-accuracy", "tpr", "fpr", "tnr", "fnr", "ppv", "npv",
+    "accuracy", "ece", "brier", "log-loss", "confusion", "precision", "recall", "f1", "balanced-accuracy", "tpr", "fpr", "tnr", "fnr", "ppv", "npv",
     "fdr", "for", "selection-rate", "cost --cost costs.csv", "mcc --by sex",
 )  # fmt: skip
 ASSESS = (
@@ -41,12 +41,17 @@ SURFACE = (
     "pool.csv --attributes sex,age --ask sex=f --ask sex=m,age=9", "pool.csv --attributes sex --mix pool.csv",
     "unlabelled.csv --attributes sex,age", "right.csv --attributes group",
 )  # fmt: skip
+RATE = (
+    "judged.csv", "judged.csv --grade human --by slice --bar 4", "judged.csv --grade human --judge judge --cluster prompt --finite-pool",
+    "judged.csv --judge judge --by slice", "graded.csv --grade grade",
+)  # fmt: skip
 CALLS = [
     *(("assess", words) for words in ASSESS),
     *(("compare", f"pool.csv --by sex --groups f,m {more}") for more in ("", "--finite-pool", "--metric ece", "--rope 0")),
     ("compare", "unlabelled.csv --by sex --groups f,m"), ("compare", "right.csv --by group --groups x,y"),
     *(("fairness", words) for words in FAIRNESS),
     *(("surface", words) for words in SURFACE),
+    *(("rate", words) for words in RATE),
     *(("doctor", words) for words in ("pool.csv", "unlabelled.csv", "graded.csv --agreement grade", "odd.csv")),
     *(("plan", f"unlabelled.csv --runs 2 --jobs 1 {more}") for more in ("--prior flat", "--goal find-worst --by sex --prior flat")),
     ("simulate", "right.csv --runs 2 --jobs 1 --prior flat --by group --policy random"),
@@ -66,6 +71,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "right": right.dropna(),
         "scoreless": pool.drop(columns="score"),
         "graded": pool[["id"]].assign(predicted="text", grade=np.linspace(0, 1, 90)),
+        "judged": pd.DataFrame(
+            {
+                "human": [1, 5, 3, None] * 20,
+                "judge": [1, 4, 4, 2] * 20,
+                "slice": list("abcde") * 16,
+                "prompt": range(80),
+            }
+        ),
         "odd": pd.DataFrame({"number": [0.1, 0.2]}),
     }
     for name, frame in pools.items():

@@ -116,7 +116,7 @@ def written(ax) -> list[str]:
 
 def print_out(answered: SurfaceAnswers) -> list[str]:
     out = StringIO()
-    print_surface(Console(file=out, width=120), answered)
+    print_surface(Console(file=out, width=120), answered, answered.surface.worst_first)
     return out.getvalue().splitlines()
 
 
@@ -255,7 +255,7 @@ def read_table(html: str, title: str) -> list[tuple[float, ...]]:
 def test_every_shape_has_a_page_that_loads_nothing(name: str) -> None:
     html = page(name)
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", html)
-    assert not re.findall(r"<(?:script|link|iframe|img)\b", html)
+    assert not re.findall(r"<(?:link|iframe|img)\b", html)
     assert html.count("<figure>") == len(KINDS)
     assert "<b>" not in html
 
@@ -265,7 +265,7 @@ def test_the_table_has_the_numbers_of_the_surface() -> None:
     found = read_table(page("six"), "Every arm")
     whole = s.overall
     assert found == [(whole.mean, whole.low, whole.high), *((a.mean, a.low, a.high) for a in s.worst_first)]
-    assert f"{len(s.arms) - 50} more rows" in page("six")
+    assert 'data-shown="51"' in page("six")
 
 
 def test_of_very_many_arms_the_page_says_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

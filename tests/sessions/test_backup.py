@@ -209,6 +209,7 @@ def test_where_nobody_may_write_a_copy_without_its_log_is_refused_too(
 def test_a_file_of_version_2_is_recognised_once_it_was_written(db: Path) -> None:
     with closing(SqliteJournal.open(db)) as journal:
         journal._connection.execute("DROP TABLE in_use")
+        journal._connection.execute("ALTER TABLE events DROP COLUMN choice")
         journal._connection.execute("PRAGMA user_version = 2")
     assert labels(db, read_only=True) == {}
     with fl.Session.open(db) as session:

@@ -34,6 +34,8 @@ from fewlabels.sessions.journal.events import Item, Journal, NewEvent
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
+pytest.importorskip("psycopg", reason="pip install '.[postgres]'")
+
 ABOUT = {"metric": "accuracy", "groups": ["cats", "dogs"], "seed": 5, "level": 0.95, "name": "päron"}
 BLOBS = {"n_items": bytes(range(256)), "nothing": b""}
 ITEMS = [Item(f"{group}-{place}", group, place, 10 * group + place % 3) for group in range(2) for place in range(20)]
@@ -47,9 +49,12 @@ def make_file(folder, items=ITEMS):
     return SqliteJournal.create(folder / "pilot.fewlabels", ABOUT, items, BLOBS)
 
 
-@pytest.fixture(params=[make_memory, make_file], ids=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def make(request):
-    return request.param
+    if request.param != "postgres":
+        return make_memory if request.param == "memory" else make_file
+    create = request.getfixturevalue("create_in_database")
+    return lambda _, items=ITEMS: create(ABOUT, items, BLOBS)
 
 
 @pytest.fixture
@@ -327,7 +332,7 @@ def test_a_new_file_needs_nothing_beside_it(path, tmp_path):
     with raw(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA application_id").fetchone() == (int.from_bytes(b"fewl"),)
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022])
@@ -423,7 +428,7 @@ def make_other_database(path):
 def make_newer(path):
     make_file(path.parent).close()
     with raw(path) as connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 5")
 
 
 def make_cut_short(path):
@@ -448,7 +453,7 @@ def make_overwritten(path):
         (make_text, "not a session of fewlabels; name the file that was created as one"),
         (make_emptiness, "not a session of fewlabels"),
         (make_other_database, "not a session of fewlabels"),
-        (make_newer, r"made by a newer fewlabels \(format 4, here 3\); upgrade fewlabels"),
+        (make_newer, r"made by a newer fewlabels \(format 5, here 4\); upgrade fewlabels"),
         (make_cut_short, r"damaged \(database disk image is malformed\); go back to an earlier copy"),
         (make_overwritten, r"damaged \(.*\); go back to an earlier copy"),
     ],
@@ -781,7 +786,7 @@ def test_an_older_file_is_brought_up_to_date(old, path):
         assert old_events(journal) == OLD_EVENTS
         assert (journal.read()[2].seq, journal.read()[2].who) == (3, "ann")
         assert (journal.about, journal.blobs) == ({"metric": "accuracy"}, {"n_items": b"\x01\x02"})
-    assert format_of(old) == 3
+    assert format_of(old) == 4
     with raw(old) as upgraded, raw(path) as new:
         columns = 'SELECT m.name, c.name, c.type, c."notnull", c.dflt_value FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, c.cid'
         assert upgraded.execute(columns).fetchall() == new.execute(columns).fetchall()

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import fewlabels as fl
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
-from fewlabels.sessions.exchange.label_studio import CONTROL, ID, LabelingForm, ModelPrediction, render_tasks
 from fewlabels.sessions.exchange.label_studio_export import name_annotator, read_export
+from fewlabels.sessions.exchange.label_studio_tasks import CONTROL, ID, LabelingForm, ModelPrediction, render_tasks
 from fewlabels.sessions.journal import write_ahead_log as log
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 

@@ -18,6 +18,7 @@ from fewlabels.data import checks
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
 from fewlabels.data.candidates import compute_priority, priority_expression
+from fewlabels.data.query_results import fetch_arrow
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue
 from fewlabels.sessions.creation import create_spec
@@ -67,14 +68,13 @@ def lay(frame: Any, by: Any = SITE, **choices: Any) -> Any:
 def overhear(pool: fl.Predictions) -> Iterator[list[Any]]:
     """Note the expressions that are put to the engine."""
     heard: list[Any] = []
-    to_pyarrow = pool.engine.to_pyarrow
 
-    def note(expression: Any, **options: Any) -> Any:
+    def note(engine: Any, expression: Any) -> Any:
         heard.append(expression)
-        return to_pyarrow(expression, **options)
+        return fetch_arrow(engine, expression)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool.engine, "to_pyarrow", note)
+        patch.setattr("fewlabels.data.relation.fetch_arrow", note)
         yield heard
 
 

@@ -37,7 +37,7 @@ CHOICES = {
     "flat, strong": fl.flat(7.5),
     "flat, taken at its word": replace(fl.flat(), guesses_level=False),
     "scores": fl.from_scores(12.0),
-    "earlier": fl.from_earlier(EARLIER, weight=0.5),
+    "earlier": fl.from_earlier(EARLIER, discount=0.5),
     "everything": fl.everything,
     "predicted": fl.predicted,
     "column": fl.column("all"),

@@ -346,9 +346,10 @@ GREEDY = fl.EpsilonGreedy(0.0)
 def test_a_batch_spreads_because_it_reckons_with_the_answers_to_come(metric):
     """Twelve groups alike: whoever is greedy but forgets what is pending asks about one of them twelve times."""
     table = {"id": list(range(60)), "predicted": [f"c{k % 12:02}" for k in range(60)], "score": [0.7] * 60}
-    s = Session.create(None, table, goal=Estimate(metric), policy=GREEDY)
+    s = Session.create(None, table, goal=Estimate(metric), policy=GREEDY, random_share=0.0)
     said = [table["predicted"][i] for i in s.ask(24)]
-    assert set(Counter(said).values()) == {2}
+    assert len(Counter(said)) == 12
+    assert set(Counter(said).values()) <= {1, 2, 3}  # two each, but for what groups alike differ in a few hundred draws
 
 
 def test_a_batch_goes_where_it_is_worth_most():
@@ -394,7 +395,7 @@ def test_everyone_gets_items_of_their_own():
 
 def test_an_item_is_one_persons_until_the_lease_is_over(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clock[0])
+    monkeypatch.setattr("fewlabels.sessions.leases.monotonic", lambda: clock[0])
     s = begin()
     (ann,) = s.ask(1, who="ann", lease=60.0)
     clock[0] = 50.0
@@ -917,7 +918,7 @@ def test_labels_at_the_start_count():
 
 def test_hidden_labels_let_one_play():
     pool = fl.Predictions.read(FULL)
-    s = Session.create(None, pool.hide_labels(), goal=FindWorst(), prior=fl.flat())
+    s = Session.create(None, pool.hide_labels(), goal=FindWorst(), prior=fl.flat(), random_share=0.0)
     assert [s.status()[k] for k in ("n_labels", "n_left")] == [0, 90]
     assert label(s, 12) == label(begin(), 12)
     assert s.show([0]) == {0: {"sex": FULL["sex"][0], "age": FULL["age"][0]}}  # and give nothing away
@@ -1029,7 +1030,9 @@ CROSSED = fl.cross(fl.column("sex"), fl.column("age"))
     ids=["flat", "scores, these items", "begun, flat, these items", "begun, scores"],
 )
 def test_a_session_assesses_like_a_table_with_the_same_labels(table, by, prior, finite):
-    s = begin(table=table, by=by, prior=prior, finite_pool=finite, policy=fl.random, seed=0)
+    s = begin(
+        table=table, by=by, prior=prior, finite_pool=finite, policy=fl.stratified, seed=0
+    )  # no check by random items
     told = label(s, 25, batch=5)
     started = [i for i, y in zip(FULL["id"], TABLES[table].get("label", [None] * 90), strict=True) if y]
     pool = filled("blank", frozenset(told + started))
@@ -1103,10 +1106,24 @@ def test_a_goal_is_settled_when_the_labels_say_so():
     assert s.status()["obstacle"] is None
 
 
-def test_a_goal_that_labels_cannot_settle_says_so():
-    s = begin(table="small", goal=Estimate(width=0.05))
-    assert "labelling every item would probably not settle this goal" in s.status()["obstacle"]
-    assert begin(table="small", goal=Estimate(width=0.05), finite_pool=True).status()["obstacle"] is None
+def test_about_how_many_labels_are_left_is_said_until_the_goal_is_settled():
+    """The same figure as that of a plan from the same labels; once it is settled there is none."""
+    table = {"predicted": ["a"] * 400, "id": list(range(400))}
+    s = Session.create(None, table, goal=Estimate(width=0.2), by="all", prior="flat")
+    found = s.status()["labels_left"]
+    plan = fl.plan(table, goal=Estimate(width=0.2), by="all", prior="flat", runs=found["runs"], n_jobs=1)
+    assert (found["n_more"], found["low"], found["high"]) == (plan.n_more, plan.low, plan.high)
+    assert found["sentence"] == plan.sentence
+    s.tell(dict.fromkeys(s.ask(200), "a"))
+    assert s.is_settled
+    assert s.status()["labels_left"] is None
+
+
+def test_where_no_future_settles_a_goal_no_number_of_labels_is_said():
+    found = begin(table="small", goal=Estimate(width=0.05)).status()
+    assert found["obstacle"] is None
+    assert found["labels_left"]["n_more"] is None
+    assert found["labels_left"]["sentence"].startswith("how many more labels the goal takes cannot be predicted yet")
 
 
 # -- the predictions it was made from -------------------------------------------------------------------------
@@ -1262,7 +1279,7 @@ def test_a_rate_that_no_label_will_define_takes_no_labels():
     table = {"id": range(60), "predicted": ["yes", "no"] * 20 + ["no"] * 20, "site": ["x", "y"] * 10 + ["y", "x"] * 10 + ["z"] * 20}  # fmt: skip
     for policy in (fl.thompson, fl.upper_bound, fl.epsilon_greedy):
         pool = fl.Predictions.read(table, positive="yes")
-        s = Session.create(None, pool, goal=FindWorst(fl.ppv), by=fl.column("site"), policy=policy)
+        s = Session.create(None, pool, goal=FindWorst(fl.ppv), by=fl.column("site"), policy=policy, random_share=0.0)
         assert {s.group(i) for i in s.ask(20)} <= {"x", "y"}
 
 

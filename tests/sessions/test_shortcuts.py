@@ -21,7 +21,7 @@ from fewlabels.sessions.shortcuts import (
     TERMINAL_COMMANDS,
     assign_shortcuts,
 )
-from fewlabels.web.app import Shortcuts
+from fewlabels.web.messages import Shortcuts
 
 NAMES = st.one_of(
     st.text(min_size=1, max_size=1),

@@ -120,7 +120,7 @@ def test_any_item_of_a_group_may_come_at_any_place():
     group = [0, 1, 0, 1, 0, 0, 1]
     seen = np.zeros((7, 7), int)
     for seed in range(4000):
-        for item in queue.shuffle([*"abcdefg"], np.array(group), np.zeros(7, int), seed):
+        for item in queue.shuffle([*"abcdefg"], np.array(group), np.zeros(7, int), np.arange(7.0), seed):
             seen["abcdefg".index(item.id), item.place] += 1
     for g in range(2):
         mine = np.equal(group, g)

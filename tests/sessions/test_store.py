@@ -83,9 +83,9 @@ def clocks(monkeypatch):
     def utc_now():
         return (datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=clocks["wall"])).isoformat(timespec="milliseconds")
 
-    for where in ("store", "journal.memory", "journal.sqlite"):
+    for where in ("leases", "journal.memory", "journal.sqlite"):
         monkeypatch.setattr(f"fewlabels.sessions.{where}.utc_now", utc_now)
-    monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clocks["passed"])
+    monkeypatch.setattr("fewlabels.sessions.leases.monotonic", lambda: clocks["passed"])
 
     def move(passed, jump=0.0):
         clocks["passed"] += passed

@@ -95,6 +95,8 @@ def vote(client, keys):
 ROUTES = [  # and what the owner and an annotator are answered
     ("GET", "/", 200, 200), ("GET", "/page.js", 200, 200), ("GET", "/api/me", 200, 200), ("GET", "/api/board", 200, 200),
     ("GET", "/api/status", 200, 403), ("GET", "/api/assessment", 200, 403), ("GET", "/api/disputes", 200, 403),
+    ("GET", "/api/report", 200, 403), ("GET", "/api/metrics", 200, 403), ("GET", "/api/answers", 200, 403),
+    ("GET", "/overview", 200, 200), ("GET", "/overview.js", 200, 200), ("GET", "/api/overview", 200, 403),
     ("POST", "/api/ask", 200, 200), ("POST", "/api/tell", 200, 200), ("POST", "/api/undo", 200, 200), ("GET", "/api/last", 200, 200), ("POST", "/api/decide", 200, 403),
 ]  # fmt: skip
 

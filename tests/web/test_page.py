@@ -21,7 +21,7 @@ from test_web import PIXEL
 
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.identification import FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.sessions.session import Session
 from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.web.browser import opened_browser
@@ -192,6 +192,95 @@ def test_many_classes_keep_their_keys_while_they_are_searched(open_page):
         assert [row["label"] for row in service.session.answers()] == ["kind p"]
 
 
+def test_a_search_without_a_match_says_so(open_page):
+    with serving(
+        make_service(make_pool(60, [f"kind {letter}" for letter in "bcdefghijklmnop"]), Estimate())
+    ) as address:
+        page = open_page(address)
+        page.keyboard.press("/")
+        page.keyboard.type("zebra")
+        expect(page.locator("#no-match")).to_contain_text("No class matches “zebra”")
+        expect(page.locator("#classes button")).to_have_count(0)
+        page.keyboard.press("Backspace")
+        page.fill("#search", "kind")
+        expect(page.locator("#no-match")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_long_names_are_shown_whole(open_page, width):
+    names = [
+        f"{'electronics and appliances / household / '}{name} with a name that goes on" for name in ("kettles", "irons")
+    ]
+    with serving(make_service(make_pool(60, names))) as address:
+        page = open_page(address, viewport={"width": width, "height": 900})
+        page.wait_for_selector("#picture circle", state="attached")
+        for name in names:
+            for place in ("#classes bdi", "#picture bdi"):
+                shown = page.locator(place, has_text=name)
+                expect(shown).to_have_text(name)
+                assert shown.evaluate(
+                    "one => one.scrollWidth <= one.clientWidth + 1 || getComputedStyle(one).display === 'inline'"
+                )
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_question_mark_lists_the_shortcuts(open_page):
+    with serving(make_service()) as address:
+        page = open_page(address)
+        page.keyboard.press("?")
+        expect(page.locator("#help")).to_be_visible()
+        listed = page.locator("#help-keys").inner_text()
+        for words in ("cat", "dog", "cannot tell", "undo your last answer", "these shortcuts"):
+            assert words in listed
+        assert "disagreements" not in listed
+        before = page.inner_text("#item")
+        page.keyboard.press("1")  # answers nothing while the list is open
+        page.keyboard.press("Escape")
+        expect(page.locator("#help")).to_be_hidden()
+        assert page.inner_text("#item") == before
+
+
+def test_estimates_can_be_hidden_from_everybody(open_page):
+    service = make_service(rules=LabellingRules(blind=True))
+    with serving(service) as address:
+        page = open_page(address)
+        press(page, "1")
+        expect(page.locator("#progress")).to_contain_text("1 label ·", timeout=WAIT)
+        expect(page.locator("#results")).to_be_hidden()
+        board = page.evaluate("async () => (await fetch('/api/board', {headers: {'x-fewlabels': 'owner%3A'}})).json()")
+        assert (board["blind"], board["groups"], board["sentence"]) == (True, [], "")
+
+
+def test_the_end_says_what_was_learned_and_offers_the_files(open_page, tmp_path):
+    service = make_service(make_pool(6), Estimate())
+    with serving(service) as address:
+        page = open_page(address)
+        expect(page.locator("#finish")).to_be_hidden()
+        for _ in range(5):
+            press(page, "1")
+        type_key(page, "1")
+        expect(page.locator("#finish")).to_be_visible(timeout=WAIT)
+        expect(page.locator("#settled")).to_have_text("Every item that could help has been asked.")
+        for button, name in (("#get-report", "report.html"), ("#get-answers", "answers.csv")):
+            page.wait_for_function("() => !document.body.hasAttribute('aria-busy')", timeout=WAIT)
+            with page.expect_download(timeout=WAIT) as started:
+                page.click(button)
+            assert started.value.suggested_filename == name
+            started.value.save_as(tmp_path / name)
+        assert "Overall accuracy" in (tmp_path / "report.html").read_text()
+        kept = pd.read_csv(tmp_path / "answers.csv")
+        assert sorted(kept.id) == list(range(6))
+        assert set(kept.who) == {"ann"}
+
+
+def test_progress_says_about_how_many_labels_are_to_go(open_page):
+    service = make_service(make_pool(200), Estimate(width=0.5))
+    with serving(service) as address:
+        page = open_page(address)
+        press(page, "1")
+        expect(page.locator("#progress")).to_contain_text("about", timeout=WAIT)
+
+
 def test_a_grade_is_typed_as_in_the_terminal(open_page):
     """No key answers by itself: 1 is the beginning of a number."""
     pool = make_pool(20).assign(agreement=np.nan, score=0.5).drop(columns="predicted")
@@ -226,6 +315,50 @@ def test_what_items_hold_stays_text(open_page):
         assert page.title() == "fewlabels: label items"
         assert EVIL in page.inner_text("#item")
         assert page.locator("#item script, #item img").count() == 0
+
+
+@pytest.mark.parametrize(("goal", "place"), [(FindWorst(), "worst"), (FindBest(), "best"), (Estimate(), None)])
+def test_the_number_beside_a_bar_says_what_it_is(open_page, goal, place):
+    with serving(make_service(goal=goal)) as address:
+        page = open_page(address)
+        page.wait_for_selector("#picture circle", state="attached")
+        beside = page.locator("#picture .row span").all_inner_texts()
+        assert all(re.fullmatch(rf"P\({place}\) >?0\.\d\d" if place else "", text) for text in beside)
+        caption = page.inner_text("#caption")
+        assert caption.startswith("accuracy with its interval")
+        assert ("probability of being" in caption) == (place is not None)
+        assert place is None or f"the probability of being the {place}" in caption
+
+
+def test_the_caption_names_the_metric_of_the_bars(open_page):
+    """The bars of the goal fairness are accuracies of ranges of scores, from which the rate follows."""
+    rng = np.random.default_rng(0)
+    pool = {"id": range(400), "score_yes": rng.random(400), "sex": rng.choice(["f", "m"], 400), "text": ["t"] * 400}
+    made = fl.Predictions.read(pool, positive_score="score_yes")
+    session = Session.create(None, made, goal=fl.FairnessGap(rate="tpr"), by="sex")
+    with serving(LabellingService(session)) as address:
+        page = open_page(address)
+        page.wait_for_selector("#picture circle", state="attached")
+        expect(page.locator("#progress")).to_contain_text("fairness, tpr")
+        caption = page.inner_text("#caption")
+        assert caption.startswith(
+            "accuracy with its interval, in the groups that items are chosen from; tpr follows from it"
+        )
+        assert "probability of being" not in caption
+        assert page.text_content("#metric") == "accuracy"
+
+
+def test_the_top_counts_my_answers_at_once(open_page, monkeypatch):
+    """Estimates may take seconds, with votes above all: what is counted does not wait for them."""
+    service = make_service()
+    monkeypatch.setattr(service._background, "_refresh", lambda: None)  # the board stays as it was
+    with serving(service) as address:
+        page = open_page(address)
+        press(page, "1")
+        press(page, "1")
+        expect(page.locator("#progress")).to_contain_text("0 labels · 2 answers by you ·", timeout=WAIT)
+        type_key(page, "u")
+        expect(page.locator("#progress")).to_contain_text("1 answer by you", timeout=WAIT)
 
 
 def test_two_people_get_items_of_their_own_and_see_each_other_move_the_answer(open_page):
@@ -491,7 +624,7 @@ def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeyp
     with serving(service) as address:
         page = open_page(address)
         with monkeypatch.context() as patch:
-            patch.setattr("fewlabels.web.service.compute_board", lambda _: 1 / 0)
+            patch.setattr("fewlabels.web.service.compute_board", lambda *_: 1 / 0)
             press(page, "1")
             expect(page.locator("#stale")).to_be_visible(timeout=WAIT)
         press(page, "1")
@@ -712,3 +845,27 @@ def test_it_fits_a_phone(open_page):
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
         heights = page.evaluate("() => [...document.querySelectorAll('#classes button')].map(one => one.offsetHeight)")
         assert min(heights) >= 44
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_the_overview_fits_the_screen_without_scrolling_sideways(open_page, width):
+    service = make_service()
+    for item in service.session.ask(4, who="an annotator with a long name"):
+        service.session.tell({item: "cat"}, who="an annotator with a long name", note="a remark of some length " * 3)
+    with serving(service) as address:
+        page = open_page(address, width=width)
+        page.click("#overview-link")
+        page.wait_for_selector("#latest tbody tr")
+        for table in ("#people", "#latest"):
+            within, whole = page.eval_on_selector(
+                table, "t => [t.parentElement.clientWidth, t.parentElement.scrollWidth]"
+            )
+            assert whole <= within
+        told = page.locator("#latest tbody tr").first.locator("td")
+        assert told.evaluate_all("cells => cells.map((cell) => cell.dataset.heading)") == [
+            "item",
+            "label",
+            "by",
+            "when",
+            "note",
+        ]

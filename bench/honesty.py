@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from scipy.stats import beta
 
 import fewlabels as fl
-from bench.harness.main import Benchmark, start
-from bench.harness.page import Columns, figure, points, show_table, text
+from bench.harness.main import Benchmark, start_in_batches
+from bench.harness.page import Columns, figure, points, show_notes, show_table, text
 from bench.harness.pools import add_pools_option
-from bench.harness.rows import Row, Rows, select
+from bench.harness.rows import Row, Rows, find_settings, select
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.data.counts import STRATA
 from fewlabels.metrics.metric import Metric, accuracy, ece
@@ -37,6 +37,7 @@ LARGEST_SHARE = 0.5  # of a pool that is labelled
 ROUNDING = 1e-9
 N_DRAWS, N_WORST = 2000, 15
 MANY_GROUPS, FEWER = 500, 5  # pools of so many groups get a fifth of the runs
+ENOUGH_RUNS = 10  # from which a ratio of errors is more than chance
 SCORES = ("score_mlp", "score_lr")  # of pools about people: the first model there is
 
 
@@ -79,13 +80,15 @@ class Pool:
         return np.random.default_rng([crc32(self.name.encode()), n, run]).permutation(self.labelled.n_items)[:n]
 
 
-def read_pools(folder: Path, only: Sequence[str]) -> Iterator[Pool]:
-    """Yield every pool, once for each metric it allows."""
+def read_pools(folder: Path, only: Sequence[str], metrics: Sequence[str] = ("accuracy", "ece")) -> Iterator[Pool]:
+    """Yield every pool, once for each of the metrics that it allows."""
     for path in sorted(folder.glob("*.parquet")):
         if only and path.stem not in only:
             continue
         names = pq.read_schema(path).names
         for metric in (accuracy, ece) if "score" in names or set(names) & set(SCORES) else (accuracy,):
+            if metric.name not in metrics:
+                continue
             has_probabilities = metric is accuracy and any(name.startswith("p_") for name in names)
             bins = fl.bins(10) if metric is ece else None
             pool = _read(path, names)
@@ -152,19 +155,31 @@ def _jeffreys_width(posterior: Posterior) -> float:
     return float(np.mean(ends[1] - ends[0]))
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for every pool, metric and number of labels."""
-    for pool in read_pools(options.pools, options.only.split(",") if options.only else ()):
-        n_groups = len(pool.labelled.tally.groups)
-        runs = max(2, options.runs // FEWER) if n_groups >= MANY_GROUPS else options.runs
-        for words, n in pool.budgets:
-            began = time.perf_counter()
-            found = [replay(pool, n, run) for run in range(runs)]
-            spent = (time.perf_counter() - began) / runs
-            yield {
-                "table": "cells", "pool": pool.name, "metric": pool.metric.name, "labels": words, "n": n,
-                "groups": n_groups, "runs": runs, "seconds": round(spent, 3), **average(found),
-            }  # fmt: skip
+def measure(options: argparse.Namespace, kept: Rows) -> Iterator[Rows]:
+    """Yield the rows of all pools and metrics so far, after each; those of an earlier run are not measured again."""
+    rows, done = list(kept), {(row["pool"], row["metric"]) for row in select(kept, "cells")}
+    for pool in read_pools(options.pools, _split(options.only), _split(options.metrics)):
+        if (pool.name, pool.metric.name) not in done:
+            rows += measure_pool(pool, options.runs)
+            yield rows
+
+
+def measure_pool(pool: Pool, runs: int) -> Iterator[Row]:
+    """Yield a row for every number of labels."""
+    n_groups = len(pool.labelled.tally.groups)
+    runs = max(2, runs // FEWER) if n_groups >= MANY_GROUPS else runs
+    for words, n in pool.budgets:
+        began = time.process_time()
+        found = [replay(pool, n, run) for run in range(runs)]
+        spent = (time.process_time() - began) / runs
+        yield {
+            "table": "cells", "pool": pool.name, "metric": pool.metric.name, "labels": words, "n": n,
+            "groups": n_groups, "runs": runs, "seconds": round(spent, 3), **average(found),
+        }  # fmt: skip
+
+
+def _split(words: str) -> Sequence[str]:
+    return words.split(",") if words else ()
 
 
 def average(found: Sequence[dict[str, float]]) -> dict[str, float | None]:
@@ -189,7 +204,12 @@ COLUMNS: Columns = (
 
 def render(rows: Rows) -> Iterator[str]:
     """Yield the page: the worst figures first, then averages, then every cell."""
-    yield "# Coverage where people look\n\nRandom labels, calibrated prior, 95% intervals about exactly these items. Percentages and points."
+    runs = find_settings(rows)["runs"]
+    yield (
+        "# Coverage where people look\n\nRandom labels, calibrated prior, 95% intervals about exactly these items. Percentages and "
+        f"points; {runs} runs of each pool and number of labels (fewer in pools of a thousand classes)."
+    )
+    yield from show_notes(rows)
     for metric in ("accuracy", "ece"):
         cells = [row for row in select(rows, "cells") if row["metric"] == metric]
         if cells:
@@ -211,14 +231,15 @@ def summarize(cells: Sequence[Row]) -> str:
         f"{_mean(held, 'covered_unlabelled'):.1f}% ({_count(held, 'covered_unlabelled', 0.9)} below 90%), overall figures "
         f"{_mean(held, 'whole_covered'):.1f}% ({_count(held, 'whole_covered', 0.85)} below 85%)."
     ]
-    ratios = [
-        row["whole_rmse"] / min(row["jeffreys_rmse"], row["ppi_rmse"] or np.inf) for row in held if row["jeffreys_rmse"]
-    ]
+    compared = [row for row in held if row["jeffreys_rmse"] and row["runs"] >= ENOUGH_RUNS]
+    ratios = [row["whole_rmse"] / min(row["jeffreys_rmse"], row["ppi_rmse"] or np.inf) for row in compared]
     if ratios:
+        worst = compared[int(np.argmax(ratios))]
         narrow = np.exp(np.mean([np.log(row["width"] / row["jeffreys_width"]) for row in held]))
         said.append(
-            f"The overall error is {np.exp(np.mean(np.log(ratios))):.2f} of the better of Jeffreys and PPI++ (geometric mean; "
-            f"above 1 in {sum(ratio > 1 for ratio in ratios)}, largest {max(ratios):.2f}); intervals of groups are {narrow:.2f} of Jeffreys'."
+            f"Where there are at least {ENOUGH_RUNS} runs ({len(ratios)} rows), the overall error is {np.exp(np.mean(np.log(ratios))):.2f} of "
+            f"the better of Jeffreys and PPI++ (geometric mean; above 1 in {sum(ratio > 1 for ratio in ratios)}, largest {max(ratios):.2f}, "
+            f"on {worst['pool']} with {worst['n']} labels); intervals of groups are {narrow:.2f} of Jeffreys'."
         )
     return " ".join(said)
 
@@ -240,7 +261,8 @@ def main(words: Sequence[str] | None = None) -> None:
     add_pools_option(parser)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--only", default="", help="names of pools, joined by commas")
-    start(BENCHMARK, parser, measure, words)
+    parser.add_argument("--metrics", default="accuracy,ece", help="names of metrics, joined by commas")
+    start_in_batches(BENCHMARK, parser, measure, words)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """Do 95 % intervals of recall, precision, F1, cost and confusion entries contain the truth? Random labels, finite pools.
 
-Run from the root of the repository: python -m bench.honesty_classes --pools ../shared/pools --runs 10 --out rows.jsonl
-Each row is one pool x prior x budget x metric: coverage over runs and classes, of the worst tenth of classes, and of the
-figure of the whole pool; error, bias and width in points. `--page rows.jsonl` prints a table that leads with the worst.
+A row for each pool, prior, number of labels and metric: coverage over runs and classes, of the tenth of classes where the
+truth is worst, and of the figure of the whole pool; error, bias and width in points. The page begins with the worst rows.
+Run it from the root of the repository: python -m bench.honesty_classes --runs 10 --out bench/honesty_classes.md
 """
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 
 import fewlabels as fl
+from bench.harness.main import Benchmark, start_in_batches
+from bench.harness.page import Columns, figure, points, show_table, text
+from bench.harness.pools import add_pools_option
+from bench.harness.rows import Row, Rows, select
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.data.counts import STRATA, CountTable
 from fewlabels.distributions.belief import include_mean
@@ -26,7 +29,6 @@ from fewlabels.models.inference import infer
 from fewlabels.models.priors import Prior
 
 Floats = npt.NDArray[np.float64]
-Row = dict[str, str | float]
 PRIORS: Mapping[str, Prior] = {"calibrated": fl.calibrated(), "flat": fl.flat(), "scores": fl.from_scores()}
 NAMES = ("recall", "precision", "f1", "balanced-accuracy", "mcc", "cost", "entries")
 WHOLE_ONLY = ("balanced-accuracy", "mcc")
@@ -34,6 +36,8 @@ PER_CLASS, IN_ALL = (1, 2, 5, 10, 20), (20, 50, 100, 500)
 MAX_SHARE = 0.8  # of the pool that is labelled
 MANY_CLASSES = 150  # from which the confusion matrix and the cost are left out: they take minutes
 SLACK = 1e-9
+FEWEST = 20  # labels from which coverage is held to the goal
+N_WORST = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,7 @@ def read_figures(pool: Pool, tally: CountTable, name: str, prior: Prior) -> Iter
     yield Reading(mean, low, high)
 
 
-def replay(pool: Pool, prior: str, runs: int, names: Sequence[str], most: int) -> Iterator[Row]:
+def replay(pool: Pool, prior: str, runs: int, names: Sequence[str], most: int) -> Iterator[dict[str, str | float]]:
     """Yield one row per budget and metric."""
     orders = [np.random.default_rng(seed).permutation(pool.labelled.n_items) for seed in range(runs)]
     for budget, n in pool.budgets:
@@ -150,11 +154,19 @@ def replay(pool: Pool, prior: str, runs: int, names: Sequence[str], most: int) -
             start = time.perf_counter()
             readings = [list(read_figures(pool, tally, name, PRIORS[prior])) for tally in tallies]
             seconds = (time.perf_counter() - start) / runs
-            row: Row = {"pool": pool.name, "prior": prior, "budget": budget, "labels": n, "metric": name, "runs": runs}
+            row: dict[str, str | float] = {
+                "table": "cells",
+                "pool": pool.name,
+                "prior": prior,
+                "budget": budget,
+                "labels": n,
+                "metric": name,
+                "runs": runs,
+            }
             yield row | {"seconds": round(seconds, 3)} | summarise(pool, name, readings)
 
 
-def summarise(pool: Pool, name: str, readings: list[list[Reading]]) -> Row:
+def summarise(pool: Pool, name: str, readings: list[list[Reading]]) -> dict[str, str | float]:
     if name == "entries":
         aside = np.ones_like(pool.truth, dtype=bool)
         aside[np.arange(len(pool.said)), pool.said] = False
@@ -166,59 +178,106 @@ def summarise(pool: Pool, name: str, readings: list[list[Reading]]) -> Row:
         )
     each, whole = pool.answer(name)
     out = compare("whole ", [one[1] for one in readings], np.array([whole]))
-    return out | (compare("", [one[0] for one in readings], each) if len(each) else {})
+    sign = -1.0 if pool.metric(name).worst == "highest" else 1.0
+    return out | (compare("", [one[0] for one in readings], each, sign=sign) if len(each) else {})
 
 
-def compare(prefix: str, readings: list[Reading], truth: Floats, kept: npt.NDArray[np.bool_] | None = None) -> Row:
-    """Coverage, of all and of the worst tenth of figures, error, bias and width."""
+def compare(
+    prefix: str, readings: list[Reading], truth: Floats, kept: npt.NDArray[np.bool_] | None = None, sign: float = 1.0
+) -> dict[str, str | float]:
+    """Coverage, of all figures and of the tenth with the worst truth (the largest where `sign` is -1); error, bias, width.
+
+    The tenth is chosen by the truth and not by coverage: of a few runs, the least covered tenth is low by chance alone.
+    """
     kept = np.ones(len(truth), dtype=bool) if kept is None else kept
     kept = kept & ~np.isnan(truth)
     if not kept.any():
         return {}
     mean, low, high = (np.array([getattr(one, side)[kept] for one in readings]) for side in ("mean", "low", "high"))
     hit = (low <= truth[kept] + SLACK) & (truth[kept] - SLACK <= high)
-    worst = np.sort(hit.mean(axis=0))[: max(1, len(truth[kept]) // 10)]
+    worst = np.argsort(sign * truth[kept], kind="stable")[: max(1, int(kept.sum()) // 10)]
     error = mean - truth[kept]
-    figures = {"covered": hit.mean(), "worst tenth": worst.mean(), "rmse": 100 * np.sqrt((error**2).mean()),
+    figures = {"covered": hit.mean(), "worst tenth": hit[:, worst].mean(), "rmse": 100 * np.sqrt((error**2).mean()),
                "bias": 100 * error.mean(), "width": 100 * (high - low).mean()}  # fmt: skip
     return {prefix + key: round(float(value), 4) for key, value in figures.items()}
 
 
-def print_page(rows: Sequence[Row], most: int) -> None:
-    """Print the rows with the least coverage first."""
+def measure(options: argparse.Namespace, kept: Rows) -> Iterator[list[Row]]:
+    """Yield all rows so far after every pool; pools of an earlier run with as many runs are not measured again."""
+    rows = list(kept)
+    if rows:
+        yield rows
+    names = options.only.split(",") if options.only else list_pools(options.pools)
+    for name in names:
+        if select(rows, "cells", pool=name):
+            continue
+        pool = read_pool(options.pools / f"{name}.parquet")
+        for prior in options.priors.split(","):
+            rows += replay(pool, prior, options.runs, options.metrics.split(","), options.most)
+            yield rows
 
-    def least(row: Row) -> float:
-        return min(float(row[key]) for key in ("covered", "whole covered") if key in row)
 
-    columns = ("pool", "prior", "budget", "metric", "covered", "worst tenth", "whole covered", "rmse", "whole rmse", "whole bias", "width", "whole width")  # fmt: skip
-    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
-    for row in sorted(rows, key=least)[:most]:
-        print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")
+def list_pools(folder: Path) -> list[str]:
+    """Return the pools of predicted classes; those about people have scores of a positive class only."""
+    return sorted(path.stem for path in folder.glob("*.parquet") if "predicted" in pq.read_schema(path).names)
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pools", type=Path, default=Path("../shared/pools"))
-    parser.add_argument("--names", nargs="*", help="pools; all with a predicted class unless given")
-    parser.add_argument("--priors", nargs="*", default=["calibrated"], choices=list(PRIORS))
-    parser.add_argument("--metrics", nargs="*", default=list(NAMES), choices=NAMES)
+COLUMNS: Columns = (
+    ("pool", text("pool")), ("prior", text("prior")), ("labels", text("budget")), ("metric", text("metric")),
+    ("covered", points("covered", ".1f")), ("worst tenth", points("worst tenth", ".1f")),
+    ("overall covered", points("whole covered", ".0f")), ("RMSE", figure("rmse", ".1f")), ("width", figure("width", ".0f")),
+    ("overall RMSE", figure("whole rmse", ".1f")), ("overall bias", figure("whole bias", "+.1f")), ("runs", figure("runs", "d")),
+)  # fmt: skip
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the page: averages by metric, the worst rows, then every row."""
+    cells = select(rows, "cells")
+    held = [row for row in cells if row["labels"] >= FEWEST]
+    runs = sorted({row["runs"] for row in cells})
+    yield (
+        "# Coverage of figures of classes\n\nRandom labels, 95% intervals about exactly these items, "
+        f"{' or '.join(map(str, runs))} runs a row, {len({row['pool'] for row in cells})} pools. Percentages and points. With "
+        f"{runs[0]} runs an overall figure resolves {100 / runs[0]:.0f} points."
+    )
+    yield show_table(SUMMARY, [average(held, name) for name in NAMES if any(row["metric"] == name for row in held)])
+    worst = sorted(held, key=lambda row: min(row.get(key, 1.0) for key in ("covered", "whole covered")))[:N_WORST]
+    yield "The worst by coverage, of groups or overall:\n\n" + show_table(COLUMNS, worst)
+    yield "All:\n\n" + show_table(COLUMNS, cells)
+
+
+def average(held: Sequence[Row], name: str) -> Row:
+    """Average the rows of a metric, and count those that miss the goals."""
+    rows = [row for row in held if row["metric"] == name]
+    out: dict[str, str | float | None] = {"metric": name, "rows": len(rows)}
+    for key in ("covered", "worst tenth", "whole covered"):
+        values = [row[key] for row in rows if key in row]
+        out[key] = float(np.mean(values)) if values else None
+        out[f"{key} low"] = sum(value < LEAST for value in values) if values else None
+    return out
+
+
+LEAST = 0.85
+SUMMARY: Columns = (
+    ("metric", text("metric")), ("rows", figure("rows", "d")), ("covered", points("covered", ".1f")),
+    ("below 85", figure("covered low", "d")), ("worst tenth", points("worst tenth", ".1f")),
+    ("below 85", figure("worst tenth low", "d")), ("overall", points("whole covered", ".1f")),
+    ("below 85", figure("whole covered low", "d")),
+)  # fmt: skip
+BENCHMARK = Benchmark("honesty_classes", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Replay on the pools that are asked for."""
+    parser = BENCHMARK.make_parser()
+    add_pools_option(parser)
+    parser.add_argument("--only", default="", help="names of pools, joined by commas")
+    parser.add_argument("--priors", default="calibrated", help=f"of {', '.join(PRIORS)}, joined by commas")
+    parser.add_argument("--metrics", default=",".join(NAMES), help="joined by commas")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--most", type=int, default=10**9, help="most labels")
-    parser.add_argument("--out", type=Path, default=Path("rows.jsonl"))
-    parser.add_argument("--page", type=Path, help="rows to print, worst first")
-    parser.add_argument("--rows", type=int, default=40, help="of the page")
-    chosen = parser.parse_args(arguments)
-    if chosen.page:
-        print_page([json.loads(line) for line in chosen.page.read_text().splitlines()], chosen.rows)
-        return
-    with chosen.out.open("a") as file:
-        for name in chosen.names or sorted(path.stem for path in chosen.pools.glob("*.parquet")):
-            pool = read_pool(chosen.pools / f"{name}.parquet")
-            for prior in chosen.priors:
-                for row in replay(pool, prior, chosen.runs, chosen.metrics, chosen.most):
-                    file.write(json.dumps(row) + "\n")
-                    file.flush()
+    start_in_batches(BENCHMARK, parser, measure, words)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -7,7 +7,7 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 EFFICIENCY = "bench.label_efficiency"
-WITH_POOLS = (EFFICIENCY, "bench.peers", "bench.replay", "bench.coverage")
+WITH_POOLS = (EFFICIENCY, "bench.models", "bench.peers", "bench.replay", "bench.coverage")
 Pace = Literal["full", "brief", "quick"]
 
 
@@ -46,6 +46,7 @@ PARTS = (
     Part("page", "bench.page", (), ("--answers", "2000"), ("--answers", "500")),
     Part("faults", "bench.faults", (), ("--repeats", "5"), ("--repeats", "1")),
     Part("votes", "bench.votes", (), ("--runs", "10"), ("--runs", "2")),
+    Part("models", "bench.models", (), ("--runs", "2"), ("--runs", "1", "--only", "cifar10 resnet110 wideresnet")),
     Part("peers", "bench.peers", (), ("--runs", "4"), ("--runs", "2", "--only", "snacks20")),
     Part("coverage", "bench.coverage", (), ("--repeats", "20"), ("--repeats", "5", "--only", "cifar10_resnet110")),
     *(

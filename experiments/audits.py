@@ -19,7 +19,8 @@ from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
 from fewlabels.analyses.fairness.quantities import RATES, Masses
-from fewlabels.analyses.fairness.strata import BORDERS, EDGE, Strata
+from fewlabels.analyses.fairness.strata import EDGE, Strata
+from fewlabels.analyses.fairness.stratification import BORDERS
 from fewlabels.models.hmc import ChainSettings as Chains
 
 PRIVILEGED = {

@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 
 def estimate_ece(run: Run, order: Ints) -> float:

@@ -14,7 +14,7 @@ from experiments.replays import Effort, Floats, Ints, Seed, repeat
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.models.priors import pseudo_counts
 
 NEAR = 0.05

@@ -12,7 +12,7 @@ from experiments.published import Row
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table, show
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 FACTORS = (1, 2, 5, 10)
 METHODS = (FLAT, IPRIOR, ACTIVE)

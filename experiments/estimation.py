@@ -8,7 +8,7 @@ from experiments.published import Row
 from experiments.replays import Curve, Effort, replay
 from experiments.tables import show, show_error
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 Curves = Mapping[str, Curve]
 HEADER = (

@@ -14,8 +14,8 @@ from fewlabels.active.simulation.dispatch import find_problem
 from fewlabels.active.simulation.kernels.checkpoints import trace_outcomes
 from fewlabels.active.simulation.kernels.measures import true_gains
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
-from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
+from fewlabels.active.simulation.replay import Run
 
 Search = Rate | CalibrationError | Cost
 

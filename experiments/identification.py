@@ -15,7 +15,7 @@ from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.simulation.dispatch import measure, run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.priors import Prior
 

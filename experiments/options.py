@@ -12,9 +12,9 @@ from bench.harness.rows import SETTINGS, write_rows
 from experiments.pools import Dataset
 from experiments.replays import Effort, Ints
 from experiments.tables import Page
-from fewlabels.active.simulation.run import mark_checkpoints
+from fewlabels.active.simulation.replay import schedule_replay
 
-QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 30, 4
+QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 12, 4
 HERE = Path(__file__).parent
 
 
@@ -42,8 +42,8 @@ class Options:
     def mark(self, n_items: int, reach: float = 1.0) -> Ints:
         """At which label counts to look: every half percent of the pool, and denser at the start."""
         if self.quick:
-            return mark_checkpoints(self.limit(n_items), QUICK_LOOKS)
-        marks = mark_checkpoints(n_items)
+            return schedule_replay(self.limit(n_items), QUICK_LOOKS)
+        marks = schedule_replay(n_items)
         return marks[marks <= round(reach * n_items)]
 
 

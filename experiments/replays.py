@@ -14,7 +14,7 @@ import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.active.simulation.parallel import call_single_threaded, spread
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.active.simulation.simulate import run_once
 from fewlabels.data.groups import Groups
 

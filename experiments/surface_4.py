@@ -14,7 +14,7 @@ from experiments.terrains import Site, list_sites
 from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Beta
 from fewlabels.models.baselines import WARM_START_LABELS

@@ -14,7 +14,7 @@ from experiments.pools import CIFAR10, PAPER, Dataset, add_deciles, read_pool
 from experiments.published import TABLE_5
 from experiments.replays import Curve, lay_out
 from experiments.tables import Page, Table
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 N_LABELS = (20, 30, 50, 60, 100, 110)
 THEIRS = {30: 20, 60: 50, 110: 100}  # labels of ours: the row they seem to print them in

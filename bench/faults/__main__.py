@@ -12,6 +12,7 @@ Exit code 1 where anything is wrong.
 
 import argparse
 import random
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,19 +23,21 @@ from bench.faults.creation import CREATIONS
 from bench.faults.disks import DISKS
 from bench.faults.imports import IMPORTS
 from bench.faults.kills import KILLS, Scenario
+from bench.faults.page import render
 from bench.faults.processes import Place
 from bench.faults.reports import REPORTS
 from bench.faults.servers import SERVERS
-from bench.faults.trials import HEAD, Row, add_up
+from bench.faults.trials import ScenarioResult, add_up
+from bench.harness.main import Benchmark, run
+from bench.harness.rows import Rows
 
 SCENARIOS: dict[str, Scenario] = {**KILLS, **CREATIONS, **IMPORTS, **REPORTS, **SERVERS, **DISKS, **CLOCKS, **BACKUPS}
 
-LEGEND = """*before*, *after*: faults before and after the work at hand was acknowledged (a server has always both). *acknowledged*:
-answers, sessions and files that were acknowledged before each fault, also by earlier commands, added over all faults."""
+BENCHMARK = Benchmark("faults", __doc__, render)
 
 
-def run_scenarios(names: Sequence[str], repeats: int, seed: int) -> Iterator[Row]:
-    """Give a row per scenario, each in a folder of its own."""
+def run_scenarios(names: Sequence[str], repeats: int, seed: int) -> Iterator[ScenarioResult]:
+    """Give a result per scenario, each in a folder of its own."""
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             place = Place.make(Path(folder))
@@ -42,36 +45,26 @@ def run_scenarios(names: Sequence[str], repeats: int, seed: int) -> Iterator[Row
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a row per scenario as it is done, then what is wrong; write the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Write the page and the rows after every scenario; end with exit code 1 where anything was wrong."""
+    parser = BENCHMARK.make_parser()
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--repeats", type=int, default=20, help="faults per scenario; %(default)s by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="scenarios whose name holds this")
-    parser.add_argument("--out", type=Path, help="write the page to this file")
-    words = parser.parse_args(arguments)
-    if words.repeats < 1:
+    options = parser.parse_args(arguments)
+    if options.repeats < 1:
         parser.error("--repeats must be 1 or more")
-    names = [name for name in SCENARIOS if words.only in name]
-    print(*HEAD, sep="\n", flush=True)
-    rows = []
-    for row in run_scenarios(names, words.repeats, words.seed):
-        print(row.write(), flush=True)
-        rows.append(row)
-    notes = [f"- {row.scenario}: {note}" for row in rows for note in dict.fromkeys(row.total.notes)]
-    print("", *notes, sep="\n")
-    if words.out:
-        words.out.write_text(render_page(rows, notes, words), encoding="utf-8")
-    raise SystemExit(0 if all(row.total.is_clean for row in rows) else 1)
+    found: list[ScenarioResult] = []
+    run(BENCHMARK, parser, options, lambda chosen, _: measure(chosen, found))
+    raise SystemExit(0 if all(result.total.is_clean for result in found) else 1)
 
 
-def render_page(rows: Sequence[Row], notes: Sequence[str], words: argparse.Namespace) -> str:
-    """Write what was done and what came of it."""
-    command = f"python -m bench.faults --repeats {words.repeats} --seed {words.seed}"
-    table = "\n".join([*HEAD, *(row.write() for row in rows)])
-    found = "\n".join(notes) if notes else "Nothing was lost, kept twice, kept in part or left lying about."
-    return f"# Faults on purpose\n\n`{command} --out bench/faults.md`\n\n{table}\n\n{found}\n\n{LEGEND}\n"
+def measure(options: argparse.Namespace, found: list[ScenarioResult]) -> Iterator[Rows]:
+    """Yield the rows of all scenarios so far after each, and note the results."""
+    for result in run_scenarios([name for name in SCENARIOS if options.only in name], options.repeats, options.seed):
+        found.append(result)
+        print(f"{result.scenario}: {'nothing' if result.total.is_clean else 'something'} wrong", file=sys.stderr, flush=True)  # fmt: skip
+        yield [row for one in found for row in one.list_rows()]
 
 
 if __name__ == "__main__":

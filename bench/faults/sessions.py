@@ -15,7 +15,7 @@ import pandas as pd
 
 import fewlabels as fl
 from bench.faults.trials import Trial
-from fewlabels.sessions.exchange.label_studio import CONTROL, ID
+from fewlabels.sessions.exchange.label_studio_tasks import CONTROL, ID
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 POOL, SESSION, CLASSES = "pool.parquet", "s.db", ("cat", "dog", "emu")

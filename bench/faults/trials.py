@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bench.harness.rows import Row
+
+FAULTS, WRONG = "faults", "wrong"  # tables of rows
 COUNTS = ("before", "after", "acknowledged", "lost", "twice", "half", "litter", "broken")
 
 
@@ -33,27 +36,22 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Row:
+class ScenarioResult:
     """A scenario's faults, added up."""
 
     scenario: str
     faults: int
     total: Trial
 
-    def write(self) -> str:
-        """Write a row of a Markdown table."""
-        t = self.total
-        counts = (self.faults, t.before, t.after, t.acknowledged, t.lost, t.twice, t.half, t.litter, t.broken)
-        return f"| {self.scenario} | {' | '.join(f'{n:,}' for n in counts)} | {t.recovery:.2f} |"
+    def list_rows(self) -> list[Row]:
+        """Return a row of counts, and one for everything that was wrong."""
+        counts = {name: getattr(self.total, name) for name in (*COUNTS, "recovery")}
+        about = {"scenario": self.scenario}
+        wrong = [{"table": WRONG, **about, "text": note} for note in dict.fromkeys(self.total.notes)]
+        return [{"table": FAULTS, **about, "faults": self.faults, **counts}, *wrong]
 
 
-HEAD = (
-    "| scenario | faults | before | after | acknowledged | lost | twice | half-kept | litter | other | slowest recovery, s |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-)
-
-
-def add_up(scenario: str, trials: Iterable[Trial]) -> Row:
+def add_up(scenario: str, trials: Iterable[Trial]) -> ScenarioResult:
     """Add the trials of a scenario, one for each fault."""
     found = list(trials)
-    return Row(scenario, len(found), sum(found, Trial()))
+    return ScenarioResult(scenario, len(found), sum(found, Trial()))

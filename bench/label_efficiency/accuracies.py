@@ -12,7 +12,7 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import ALL, FLAT, OURS, THEIRS, Figures, Way, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 EACH = (2, 5, 10)  # labels per class
 ROUNDING = 1e-9

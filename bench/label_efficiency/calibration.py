@@ -13,7 +13,7 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import Pool
 from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 
 FEW = (20, 50, 100)  # labels in all
 ROUNDING = 1e-9

@@ -11,7 +11,7 @@ from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.replay import Run
 from fewlabels.models.priors import Prior
 
 PRIORS: dict[str, Prior] = {"flat": fl.flat(), "scores": fl.from_scores(), "calibrated": fl.calibrated()}

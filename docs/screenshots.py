@@ -76,6 +76,10 @@ def take_pictures(service: LabellingService, sizes: dict[str, tuple[int, int]], 
                 page.keyboard.press(key)
                 page.wait_for_selector("#dispute:not([hidden])")
             page.screenshot(path=HERE / f"{what}-{name}.png")
+            if what == "settle":
+                page.click("#overview-link")
+                page.wait_for_selector("#latest tbody tr")
+                page.screenshot(path=HERE / f"overview-{name}.png")
         browser.close()
         server.should_exit = True
         service.close()

@@ -19,10 +19,10 @@ from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy.special import betaincinv
 
 import fewlabels as fl
+from bench.grades_page import render
 from bench.harness.main import Benchmark, start
-from bench.harness.page import figure, points, show_notes, show_table, text
 from bench.harness.pools import add_pools_option, read_columns
-from bench.harness.rows import Row, Rows, find_settings, select
+from bench.harness.rows import Row
 
 Floats = npt.NDArray[np.float64]
 SIZES, RUNS, BOOTSTRAPS = (2, 5, 10, 20), 60, 1000
@@ -191,30 +191,6 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
             row = repeat(name, make, per_slice, options.runs)
             print(row, flush=True)
             yield row
-
-
-COLUMNS = (
-    ("pool and judge", text("pool")), ("grades per slice", text("per_slice")),
-    ("error of slices", points("ours_rmse", ".1f")), ("plain", points("plain_rmse", ".1f")),
-    ("covered", points("ours_coverage", ".0f")), ("plain covers", points("plain_coverage", ".0f")),
-    ("width", points("ours_width", ".0f")), ("plain width", points("plain_width", ".0f")),
-    ("error overall", points("ours_overall_rmse", ".2f")), ("PPI++", points("ppi_overall_rmse", ".2f")),
-    ("covered overall", points("ours_overall_coverage", ".0f")), ("PPI++ covers", points("ppi_overall_coverage", ".0f")),
-    ("width overall", points("ours_overall_width", ".1f")), ("PPI++ width", points("ppi_overall_width", ".1f")), ("runs", figure("runs", "d")),
-)  # fmt: skip
-
-
-def render(rows: Rows) -> Iterator[str]:
-    """Yield the parts of the page."""
-    yield "# Few human grades, many of a judge"
-    yield f"`{find_settings(rows)['command']}`"
-    yield (
-        "Mean grade on a scale of 0 to 1, in points (hundredths); errors are root mean squares over slices and runs; 95 % intervals about the pool. "
-        "`plain` is the mean of a slice's grades with Jeffreys' interval, or the bootstrap's where there are more than two grades. PPI++ is "
-        "weighted by the sizes of slices. Simulated answers are graded 1 to 5, or pass and fail, in eight slices; every run simulates a pool of its own."
-    )
-    yield show_table(COLUMNS, select(rows, "grades"))
-    yield from show_notes(rows)
 
 
 BENCHMARK = Benchmark("grades", __doc__, render)

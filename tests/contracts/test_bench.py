@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench import __main__ as everything
-from bench import peers_page
+from bench import grades_page, grades_peers_page, models_page, peers_page, surface_page
 from bench.findings import FINDERS
 from bench.harness.main import ROWS, Benchmark, describe_settings, start, start_in_batches
 from bench.harness.page import figure, join_paragraphs, points, show_table, text
@@ -18,13 +18,21 @@ from bench.label_efficiency.__main__ import QUESTIONS
 from bench.parts import HERE, PARTS, Part
 
 RENDERERS: dict[str, Callable[[Rows], Iterator[str]]] = {
-    **{name: import_module(f"bench.{name}").render for name in ("asking", "fairness", "grades", "grades_peers", "honesty_broken", "honesty_classes", "learning", "page", "replay", "scale", "speed", "surfaces", "votes")},
+    **{name: import_module(f"bench.{name}").render for name in ("asking", "fairness", "honesty", "honesty_broken", "honesty_classes", "learning", "page", "replay", "scale", "settling", "speed", "surface_uncertain", "surfaces", "votes")},
     "coverage": import_module("bench.coverage.page").render,
     "faults": import_module("bench.faults.page").render,
     "versions": import_module("versions").render,
+    "grades": grades_page.render,
+    "grades_peers": grades_peers_page.render,
+    "models": models_page.render,
     "peers": peers_page.render,
+    "surface_pools": surface_page.render,
     **{f"label_efficiency/{name}": question.render for name, question in QUESTIONS.items()},
 }  # fmt: skip
+
+
+def test_every_kept_page_has_its_rows_and_a_check() -> None:
+    assert {path.stem for path in HERE.glob(f"*{ROWS}")} <= set(RENDERERS)
 
 
 @pytest.mark.parametrize("name", RENDERERS)

@@ -13,9 +13,8 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
-from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled, require_rope
+from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_verdict, require_rope
 from fewlabels.errors import InputError, quote_name
-from fewlabels.text import format_probability
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -65,14 +64,8 @@ class Comparison(Result):
         empty = [row.group for row in self.rows if row.rank_low is None]
         if empty:
             return f"{NOT_SETTLED}: {self.metric} is not defined in {' and '.join(empty)}"
-        if self.verdict == NOT_SETTLED:
-            return describe_not_settled(a, b, self.rope, (self.p_below, self.p_equivalent, self.p_above))
-        words = {
-            "below": f"{a} is lower than {b} by more than {self.rope:g}",
-            "above": f"{a} is higher than {b} by more than {self.rope:g}",
-            "equivalent": f"{a} and {b} differ by at most {self.rope:g}",
-        }
-        return f"{words[self.verdict]}, with probability {format_probability(self.confidence)}"
+        chances = {"below": self.p_below, "equivalent": self.p_equivalent, "above": self.p_above}
+        return describe_verdict(a, b, self.rope, self.verdict, chances)
 
 
 def compare_groups(

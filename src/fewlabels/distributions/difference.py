@@ -4,6 +4,7 @@ For two Betas the distribution of a − b is one integral over the quantiles of 
 the papers draw 10,000 samples instead.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Protocol, runtime_checkable
@@ -129,13 +130,27 @@ class DrawnDifference:
         return min(float(low), self.mean()), max(float(high), self.mean())
 
 
-def describe_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
-    """Describe a difference for which no region is probable enough for a verdict."""
-    below, within, above = (format_probability(p) for p in chances)
-    return (
-        f"not settled: {a} is lower than {b} by more than {rope:g} with probability {below}, higher with {above}, "
-        f"and they differ by at most {rope:g} with {within}"
-    )
+def describe_verdict(a: str, b: str, rope: float, verdict: str, chances: Mapping[str, float], *, that: str = "") -> str:
+    """Say which of below, equivalent and above is the verdict, with its probability; or all three where none is settled.
+
+    `that` is what `b` is called in a comparison with `a`, where it differs: "recall of x is lower than that of y".
+
+    >>> describe_verdict("a", "b", 0.05, "above", {"below": 0.0, "equivalent": 0.03, "above": 0.97})
+    'a is higher than b by more than 0.05, with probability 0.97'
+    """
+    than = that or b
+    if verdict == NOT_SETTLED:
+        below, within, above = (format_probability(chances[name]) for name in ("below", "equivalent", "above"))
+        return (
+            f"not settled: {a} is lower than {than} by more than {rope:g} with probability {below}, higher with {above}, "
+            f"and they differ by at most {rope:g} with {within}"
+        )
+    words = {
+        "below": f"{a} is lower than {than} by more than {rope:g}",
+        "above": f"{a} is higher than {than} by more than {rope:g}",
+        "equivalent": f"{a} and {b} differ by at most {rope:g}",
+    }
+    return f"{words[verdict]}, with probability {format_probability(chances[verdict])}"
 
 
 @cache

@@ -23,14 +23,13 @@ from fewlabels.distributions.difference import (
     PANELS,
     BetaDifference,
     Difference,
-    describe_not_settled,
+    describe_verdict,
     require_rope,
 )
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior
-from fewlabels.text import format_probability
 
 COARSE_PANELS = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
 
@@ -96,29 +95,15 @@ class Compare:
         probabilities = self._region_probabilities(difference)
         verdict, p = _find_likeliest(probabilities)
         verdict = verdict if p >= self.confidence and not self._is_undefined(belief) else NOT_SETTLED
-        words = {
-            "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
-            "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
-            "equivalent": f"{self.a} and {self.b} differ by at most {self.rope:g}",
-        }
         low, high = difference.interval(belief.level)
         details = {
             "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
             **{f"p_{name}": chance for name, chance in probabilities.items()}, "verdict": verdict, "confidence": p,
         }  # fmt: skip
-        said = (
-            f"{words[verdict]}, with probability {format_probability(p)}"
-            if verdict in words
-            else self._describe_undecided(probabilities)
-        )
+        said = describe_verdict(self.a, self.b, self.rope, verdict, probabilities)
         if self._is_undefined(belief):
             said = f"{NOT_SETTLED}: {name_undefined(belief)}"
         return GoalStatus(self._is_confident(belief, p), said, details)
-
-    def _describe_undecided(self, probabilities: dict[str, float]) -> str:
-        return describe_not_settled(
-            self.a, self.b, self.rope, (probabilities["below"], probabilities["equivalent"], probabilities["above"])
-        )
 
     def _is_confident(self, belief: Posterior, p: float) -> bool:
         pair = self._positions(belief)

@@ -21,7 +21,7 @@ from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
     DrawnDifference,
-    describe_not_settled,
+    describe_verdict,
 )
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean, format_option, join_names
@@ -29,7 +29,6 @@ from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Cost, Metric, accuracy, confusion, selection_rate, tpr
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
-from fewlabels.text import format_probability
 
 RATES = "accuracy, tpr, fpr, tnr, fnr, ppv, npv, fdr, for"
 
@@ -112,22 +111,11 @@ class FairnessGap:
             ],
             "unseen": unseen,
         }  # fmt: skip
-        said = self._describe_verdict(arms, verdict, chances) + (f" (gap {difference.mean():+.3f}, {100 * belief.level:g}% interval {low:+.3f} to {high:+.3f})").replace("-", "−")  # fmt: skip
+        a, b = arms.names
+        said = describe_verdict(f"{self.rate.name} of {a}", b, self.margin, verdict, chances, that=f"that of {b}") + (f" (gap {difference.mean():+.3f}, {100 * belief.level:g}% interval {low:+.3f} to {high:+.3f})").replace("-", "−")  # fmt: skip
         if unseen:
             said += f"; too few labels to show that predictions are not broken: {join_names(unseen, most=5)}"
         return GoalStatus(verdict != NOT_SETTLED and not unseen, said, details)
-
-    def _describe_verdict(self, arms: Arms, verdict: str, chances: dict[str, float]) -> str:
-        a, b = arms.names
-        if verdict == NOT_SETTLED:
-            both = f"{self.rate.name} of {a}", f"that of {b}"
-            return describe_not_settled(*both, self.margin, (chances["below"], chances["equivalent"], chances["above"]))
-        words = {
-            "below": f"{self.rate.name} of {a} is lower than that of {b} by more than {self.margin:g}",
-            "above": f"{self.rate.name} of {a} is higher than that of {b} by more than {self.margin:g}",
-            "equivalent": f"{self.rate.name} of {a} and {b} differ by at most {self.margin:g}",
-        }
-        return f"{words[verdict]}, with probability {format_probability(chances[verdict])}"
 
     def _reduce_variance(
         self, belief: Posterior, arms: Arms, draw: Float[np.ndarray, " arm"]

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 
 import pytest
 from engines import start_postgres
-from shape_checks import install
+from shape_checks import install, start_test
 from threadpoolctl import threadpool_limits
 
 install("fewlabels")  # before anything of it is imported
@@ -35,6 +35,11 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start slow files first, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
+def pytest_runtest_setup() -> None:
+    """Check the shapes of the first calls of every function in every test."""
+    start_test()
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,8 @@
 
 `jaxtyping`'s own import hook wraps every function twice, whether shapes are in its signature or not, which takes a third
 of the time of all tests. This one wraps a function once: by beartype, and inside a context of jaxtyping where a shape is
-in its signature, so that `group` means the same number in all arguments and in what is returned.
+in its signature, so that `group` means the same number in all arguments and in what is returned. Every test checks the
+first calls of each function: a function that a sampler calls a million times has the same shapes in the last as in the first.
 """
 
 import ast
@@ -16,6 +17,7 @@ from dataclasses import is_dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import cache_from_source
+from itertools import count
 from types import CodeType, ModuleType
 from typing import Any, ForwardRef, get_args
 from unittest.mock import patch
@@ -26,6 +28,14 @@ from jaxtyping import AbstractArray, jaxtyped
 NAME = "__check_shapes__"  # how modules call `check_shapes`
 VERSION = "shapes1"  # of the compiled files
 SHAPES = ("Float[", "Int[", "Bool[")
+OFTEN = 20  # calls of a function that are checked in each test
+TEST = count()  # numbers of tests
+_running = [next(TEST)]  # the number of the test that runs
+
+
+def start_test() -> None:
+    """Check the first calls of every function again."""
+    _running[0] = next(TEST)
 
 
 def check_shapes(checked: Any) -> Any:
@@ -41,8 +51,25 @@ def check_shapes(checked: Any) -> Any:
     hints, is_generator = checked.__annotations__.values(), inspect.isgeneratorfunction(checked)
     has_shapes = any(map(_is_shape, hints))
     if (has_shapes and is_generator) or not all(_is_known(hint, checked) for hint in hints):
-        return jaxtyped(checked, typechecker=beartype)  # slower; beartype checks a generator's arguments too late
-    return _share_names(beartype(checked)) if has_shapes else beartype(checked)
+        return _check_often(checked, jaxtyped(checked, typechecker=beartype))  # beartype checks generators too late
+    return _check_often(checked, _share_names(beartype(checked)) if has_shapes else beartype(checked))
+
+
+def _check_often(plain: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
+    """Check the first calls in each test; call the function itself after that."""
+    if checked is plain:
+        return plain
+    test, n_calls = _running[0], 0
+
+    @functools.wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal test, n_calls
+        if test != _running[0]:
+            test, n_calls = _running[0], 0
+        n_calls += 1
+        return (checked if n_calls <= OFTEN else plain)(*args, **kwargs)
+
+    return call
 
 
 def _share_names(checked: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, Int, TypeCheckError
-from shape_checks import check_shapes, install
+from shape_checks import OFTEN, check_shapes, install, start_test
 
 import fewlabels as fl
 from fewlabels.distributions.covariance import CellCovariance
@@ -80,3 +80,16 @@ def test_all_of_the_package_is_checked() -> None:
 def test_a_package_that_was_imported_before_is_refused() -> None:
     with pytest.raises(RuntimeError, match="numpy was imported before its shapes could be checked"):
         install("numpy")
+
+
+def test_every_test_checks_the_first_calls_of_a_function() -> None:
+    checked = check_shapes(add)
+    wrong = np.ones((3, 2)), np.ones(3)
+    for _ in range(OFTEN):
+        with pytest.raises(WRONG):
+            checked(*wrong)
+    with pytest.raises(ValueError, match="broadcast"):  # from NumPy: nothing was checked
+        checked(*wrong)
+    start_test()
+    with pytest.raises(WRONG):
+        checked(*wrong)

@@ -11,7 +11,7 @@ from fewlabels.distributions import budgets, sparse
 from fewlabels.distributions.belief import Beta, Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import draws as limits
+from fewlabels.models import metric_sampler as limits
 from fewlabels.models.inference import infer
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole

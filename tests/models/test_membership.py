@@ -11,13 +11,13 @@ from fewlabels.errors import InputError
 from fewlabels.models.membership import arms as arms_room
 from fewlabels.models.membership import terms as terms_room
 from fewlabels.models.membership.arms import Arms, list_arms
-from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.calibration import _log_posterior, calibrate
+from fewlabels.models.membership.attribution import Attribution
 from fewlabels.models.membership.fit import learn_attribution
 from fewlabels.models.membership.fractional_counts import count_fractionally
 from fewlabels.models.membership.joint_distribution import Joint, _ItemLikelihoods, estimate_joint
-from fewlabels.models.membership.potential import Gold, learn_jointly
+from fewlabels.models.membership.potential import GoldItems, learn_jointly
 from fewlabels.models.membership.scores import center_log_scores
+from fewlabels.models.membership.temperature_scaling import _log_posterior, calibrate
 from fewlabels.models.membership.terms import Terms, choose_pairs, contrast
 
 NONE = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -157,7 +157,7 @@ def make_gold(n=30, sizes=(2, 3, 1, 2), seed=3):
     arms = Arms(list_grid(sizes), sizes)
     terms = Terms(arms, choose_pairs(sizes, np.zeros((1, len(sizes)), dtype=np.int64)))
     given = Joint(rng.normal(size=terms.design.shape[1]), rng.normal(size=len(arms)))
-    return Gold(evidence, rng.integers(0, len(arms), size=n), terms, given), rng
+    return GoldItems(evidence, rng.integers(0, len(arms), size=n), terms, given), rng
 
 
 def test_derivatives_for_known_attributes(monkeypatch):
@@ -275,7 +275,7 @@ def test_errors_that_go_together_are_not_taken_for_attributes_that_do():
     signs = tuple(np.log(chance) - np.log(chance.mean(axis=0)) for chance in calibrated)
     terms = Terms(Arms(list_grid((2,) * 5), (2,) * 5), choose_pairs((2,) * 5, truth))
     given = estimate_joint(np.random.default_rng(0), signs, terms)
-    gold = Gold(take(evidence, slice(500)), terms.arms.find(truth[:500]), terms, given)
+    gold = GoldItems(take(evidence, slice(500)), terms.arms.find(truth[:500]), terms, given)
     assert learn_jointly(gold, np.array([scale.temperature for scale in alone]), common).trust[0] < 0.5
     assert lose(learn(items, "full", n=500), *rest) < lose(learn(items, "temperature", n=500), *rest) + 0.02
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 import fewlabels as fl
 from fewlabels.distributions.belief import Beta
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import draws as limits
+from fewlabels.models import metric_sampler as limits
 from fewlabels.models.baselines import IndependentBetas
 from fewlabels.models.inference import infer
 from fewlabels.models.logit import true_classes

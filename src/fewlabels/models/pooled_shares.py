@@ -58,6 +58,7 @@ class PooledShares(DrawnBelief):
 
     @cached_property
     def _shares(self) -> JointShares:
+        """The joint shares of true classes, fitted with the learned level."""
         cells, rest = self.cells, self.cells.n_items - self.cells.n_labels
         right = cells.labels[np.arange(cells.n), cells.predicted]
         outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)

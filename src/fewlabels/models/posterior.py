@@ -22,10 +22,10 @@ from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Theta, fill_undefined
 from fewlabels.metrics.metric import selection_rate
-from fewlabels.models.draws import Sampler
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.labelled_cells import LabelledCells
 from fewlabels.models.logit.joint import JointAccuracies
+from fewlabels.models.metric_sampler import MetricSampler
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
@@ -103,6 +103,7 @@ class Posterior(LabelledCells):
         return self._wrap_draws(("overall",), self._samples[1])
 
     def _wrap_draws(self, names: tuple[str, ...], samples: Float[np.ndarray, "draw group"]) -> Draws:
+        """Return draws of the metric as the posterior of these groups."""
         return Draws(names, samples, getattr(self.metric, "is_skewed", False), self.finite_pool)
 
     @cached_property
@@ -172,8 +173,9 @@ class Posterior(LabelledCells):
         return fill_undefined(rng, groups), fill_undefined(rng, overall)
 
     @property
-    def _sampler(self) -> Sampler:
-        return Sampler(self.evaluation, self.joint or self.cell_posterior, self.pooled_cells, self.finite_pool)
+    def _sampler(self) -> MetricSampler:
+        """The sampler of the posterior of the metric."""
+        return MetricSampler(self.evaluation, self.joint or self.cell_posterior, self.pooled_cells, self.finite_pool)
 
     # -- the cells -------------------------------------------------------------------------------------------
 

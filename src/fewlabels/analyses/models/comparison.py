@@ -9,9 +9,9 @@ from fewlabels.analyses.models.estimates import WHOLE, Scope, compare_scope, est
 from fewlabels.analyses.models.result import OVERALL, ModelComparison
 from fewlabels.analyses.models.warnings import collect_warnings
 from fewlabels.errors import InputError, did_you_mean, format_option, quote_name
-from fewlabels.models.joint_outcomes.gaps import GapStanding
+from fewlabels.models.joint_outcomes.gap_standing import GapStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.joint_outcomes.posterior import JointPosterior
-from fewlabels.models.joint_outcomes.standing import ModelStanding
 
 
 def build_comparison(

@@ -10,7 +10,7 @@ from fewlabels.analyses.models.pair_counts import PairCount, PairCounts
 from fewlabels.analyses.models.sample_size import count_more_labels
 from fewlabels.distributions.difference import NOT_SETTLED
 from fewlabels.errors import count, join_names
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.text import format_probability
 
 Scope = tuple[str, str | None]  # the name of a group in results, and the group; None is the whole pool

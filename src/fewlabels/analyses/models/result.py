@@ -13,7 +13,7 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.difference import NOT_SETTLED
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 
 OVERALL = "overall"  # group of the figures of the whole pool, where there are several groups
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.posterior import Posterior
 
 

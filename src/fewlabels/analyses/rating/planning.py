@@ -15,7 +15,7 @@ from fewlabels.data.groups import Groups
 from fewlabels.errors import InputError, count, format_option
 from fewlabels.models.grades.allocation import (
     MIN_SEEN,
-    Precision,
+    AllocationPrecision,
     allocate_at_random,
     allocate_by_gain,
     count_allocated_grades,
@@ -99,20 +99,20 @@ class Found:
         seen = all(row.n_grades >= min(MIN_SEEN, row.n_items) for row in self.rows)
         return seen and bool((self.widths <= width).all())
 
-    def measure(self, posterior: GradePosterior) -> Precision:
+    def measure(self, posterior: GradePosterior) -> AllocationPrecision:
         """Return how well the figure is known now."""
         n = len(posterior.counts.group)
         if n > MAX_CELLS:
             raise InputError(f"{format_option('next')}: the groups and judges' grades make {n:,} kinds of answers, and a choice among at most {MAX_CELLS:,} is supported; group by something coarser, or name fewer judges")  # fmt: skip
         return measure_precision(posterior, passes=self.figure == PASS_RATE)
 
-    def scale_width(self, now: Precision, width: float) -> Float[np.ndarray, " target"]:
+    def scale_width(self, now: AllocationPrecision, width: float) -> Float[np.ndarray, " target"]:
         """Return the target width as the normal approximation sees it: its widths now are those of the intervals."""
         normal = 2 * self.z * np.sqrt(np.maximum(now.variance, 0.0))
         return width * np.where(self.widths > 0, normal / np.maximum(self.widths, 1e-12), 1.0)
 
 
-def _count_at_random(now: Precision, width: Float[np.ndarray, " target"], z: float, seed: int) -> int | None:
+def _count_at_random(now: AllocationPrecision, width: Float[np.ndarray, " target"], z: float, seed: int) -> int | None:
     """Return the median number of grades drawn at random, over a few orders."""
     orders = [allocate_at_random(np.random.default_rng([seed, 5, i]), now) for i in range(RANDOM_ORDERS)]
     found = [count_allocated_grades(steps, now, width, z) for steps in orders]

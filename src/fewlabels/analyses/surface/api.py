@@ -30,9 +30,9 @@ from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import build_additive_design
-from fewlabels.models.additive.explanation import EffectsSummary, list_scales
+from fewlabels.models.additive.effects_summary import EffectsSummary, list_scales
+from fewlabels.models.additive.fit import fit_additive
 from fewlabels.models.additive.fitted_surface import FittedSurface, make_fitted_surface
-from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit

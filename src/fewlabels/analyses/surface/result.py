@@ -22,7 +22,7 @@ from fewlabels.data.tables import count_rows
 from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.models.additive.explanation import Scale
+from fewlabels.models.additive.effects_summary import Scale
 from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.joint import CellAccuracies
 

@@ -19,8 +19,8 @@ from fewlabels.errors import InputError, choose_words
 from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.explanation import Scale
-from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.effects_summary import Scale
+from fewlabels.models.additive.fit_result import AdditiveFit, ConditionalFit
 from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.additive.item_terms import ItemTerms
 from fewlabels.models.additive.items import Items
@@ -162,7 +162,7 @@ def _read_arm_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     return level
 
 
-def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: ItemTerms) -> Fit:
+def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: ItemTerms) -> AdditiveFit:
     n_terms = items.count_terms(effects) + len(effects.block)
     if about.kinds != (*items.kinds, *effects.kinds) or abs(sum(about.weights[:-1]) - 1) > TOLERANCE:
         raise found.refuse("its effects or weights are inconsistent")
@@ -176,7 +176,7 @@ def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: It
     *conditionals, mode = (
         _read_conditional(found, i, weight, priors, len(labelled), n_terms) for i, weight in enumerate(about.weights)
     )
-    return Fit(priors, labelled, tuple(conditionals), mode, about.n_looks, about.slope, about.together)
+    return AdditiveFit(priors, labelled, tuple(conditionals), mode, about.n_looks, about.slope, about.together)
 
 
 def _read_conditional(

@@ -19,9 +19,9 @@ from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import list_axes
 from fewlabels.errors import InputError, did_you_mean, join_names
-from fewlabels.models.additive.design import choose_item_terms
 from fewlabels.models.additive.effects import choose_effects
 from fewlabels.models.additive.fitted_surface import FittedSurface
+from fewlabels.models.additive.item_terms import choose_item_terms
 from fewlabels.models.additive.items import Items
 from fewlabels.models.membership.classifier_terms import describe_classifier
 from fewlabels.models.membership.context import attribute_in_context

@@ -23,7 +23,7 @@ class Strengths:
 
     @property
     def win_rate(self) -> Float[np.ndarray, "draw system"]:
-        """The share of comparisons that a system wins against all others alike, wherever it stands."""
+        """The share of comparisons that a system wins against all others alike, by Bradley and Terry."""
         n = self.system.shape[1]
         beats = expit(self.system[:, :, None] - self.system[:, None, :])
         return (beats.sum(axis=2) - 0.5) / (n - 1)

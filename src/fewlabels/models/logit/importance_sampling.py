@@ -43,17 +43,17 @@ class Sample:
 
     @property
     def effective_size(self) -> float:
-        """Kish's effective sample size."""
+        """Kish's effective size of the importance sample."""
         return float(1 / (self.weight**2).sum())
 
     @property
     def is_reliable(self) -> bool:
-        """Do averages over the points converge, and are there enough?"""
+        """Do averages over the importance sample converge, and are there enough points?"""
         return self.pareto_k <= MAX_PARETO_K and self.effective_size >= MIN_SAMPLE_SIZE
 
     @property
     def moments(self) -> Normal:
-        """Mean and covariance."""
+        """Mean and covariance of the importance sample."""
         mean = self.weight @ self.points
         away = self.points - mean
         return Normal(1.0, mean, (self.weight * away.T) @ away)
@@ -77,7 +77,7 @@ def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> 
 
 
 def _adapt(points: Points, log_ratio: Weights) -> Normal:
-    """Return a proposal with the points' moments; weights are tempered until they rest on enough points."""
+    """Return a proposal with the moments of the importance sample, whose weights are tempered to rest on enough points."""
     found = weigh(points, log_ratio)
     while found.effective_size < min(MIN_SAMPLE_SIZE, len(points) / 4):
         log_ratio = log_ratio / 2
@@ -106,7 +106,7 @@ def draw_points(rng: np.random.Generator, parts: Sequence[Normal], n: int) -> Po
 
 
 def _log_mixture(points: Points, counts: Sequence[tuple[Sequence[Normal], int]]) -> Weights:
-    """Log density of all proposals together, each weighted by its number of points."""
+    """Log density of all proposals of the importance sample together, each weighted by its number of points."""
     total = sum(n for _, n in counts)
     parts = []
     for proposals, n in counts:
@@ -117,7 +117,7 @@ def _log_mixture(points: Points, counts: Sequence[tuple[Sequence[Normal], int]])
 
 
 def _log_t(points: Points, part: Normal) -> Weights:
-    """Log density of a multivariate t."""
+    """Log density of a multivariate t, a proposal of importance sampling."""
     root = np.linalg.cholesky(part.covariance)
     square = (np.linalg.solve(root, (points - part.mean).T) ** 2).sum(axis=0)
     nu, dimension = DEGREES_OF_FREEDOM, len(part.mean)

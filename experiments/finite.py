@@ -12,7 +12,7 @@ import numpy as np
 from experiments.replays import Floats, Ints
 from fewlabels.active.simulation.dispatch import find_problem
 from fewlabels.active.simulation.kernels.checkpoints import trace_outcomes
-from fewlabels.active.simulation.kernels.measures import true_gains
+from fewlabels.active.simulation.kernels.compiled_measures import true_gains
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.replay import Run

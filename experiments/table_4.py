@@ -9,8 +9,8 @@ from experiments.pools import DENSENET, NEWS, WIDERESNET, Dataset
 from experiments.published import TABLE_4
 from experiments.replays import Curve, lay_out_classes, replay
 from experiments.tables import Page, Table, show_error
-from fewlabels.active.simulation.measures import measure_confusion
 from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay_measures import measure_confusion
 
 PER_CLASS = (2, 5, 10)
 RUNS = 1000

@@ -7,7 +7,8 @@ import numpy as np
 
 import fewlabels as fl
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.models.inference import infer
 
 VANISHING = 1e-9  # the strength of a prior that says nothing

@@ -12,8 +12,8 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.measures import mean_reciprocal_rank
 from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay_measures import mean_reciprocal_rank
 
 LOOKS, SOONEST = 48, 1 / 500  # how often to look, and from what share of the pool on
 ENOUGH, ROUNDING = 0.99, 1e-9

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from fewlabels.data.groups import bins, column, everything, predicted, ranges
     from fewlabels.data.parsing import cross
     from fewlabels.data.predictions import Predictions
-    from fewlabels.distributions.belief import Beta, Dirichlet, Draws
+    from fewlabels.distributions.beta import Beta
+    from fewlabels.distributions.dirichlet import Dirichlet
+    from fewlabels.distributions.draws import Draws
     from fewlabels.errors import InputError
     from fewlabels.metrics.metric import (
         accuracy,
@@ -106,7 +108,9 @@ _EXPORTS = {
     "data.groups": ("bins", "column", "everything", "predicted", "ranges"),
     "data.parsing": ("cross",),
     "data.predictions": ("Predictions",),
-    "distributions.belief": ("Beta", "Dirichlet", "Draws"),
+    "distributions.beta": ("Beta",),
+    "distributions.dirichlet": ("Dirichlet",),
+    "distributions.draws": ("Draws",),
     "errors": ("InputError",),
     "metrics.metric": ("accuracy", "balanced_accuracy", "brier", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_",
                        "fpr", "log_loss", "mcc", "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),

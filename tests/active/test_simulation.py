@@ -22,7 +22,6 @@ from fewlabels.active.simulation import parallel as crew
 from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, run_policy
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
-from fewlabels.active.simulation.measures import choose_measures, mean_reciprocal_rank
 from fewlabels.active.simulation.plan import (
     CHECK_RESOLUTION,
     SimulatedFuture,
@@ -30,6 +29,7 @@ from fewlabels.active.simulation.plan import (
     draw_planned_labels,
 )
 from fewlabels.active.simulation.replay import Run, follow_posterior, schedule_replay
+from fewlabels.active.simulation.replay_measures import choose_measures, mean_reciprocal_rank
 from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri, stdtrit
 
 from fewlabels.analyses.rows import Estimate
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta import Beta
 from fewlabels.errors import count
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.posterior import Posterior

@@ -15,7 +15,7 @@ from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.class_masses import ClassMassBelief
 from fewlabels.distributions.partial_pooling import PooledCells
 from fewlabels.distributions.randomness import Rng
-from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_entries
+from fewlabels.distributions.sparse_draws import MIN_STRENGTH, SparseBelief, count_entries
 from fewlabels.metrics.evaluate import CellDraws, Evaluation
 
 BLOCK = 4_000_000  # array elements drawn at a time

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, include_mean
+from fewlabels.distributions.belief import Belief, Conjugate, include_mean
+from fewlabels.distributions.beta import Beta
 from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws, limit_covariance_draws
 from fewlabels.distributions.covariance import CellCovariance, estimate_covariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
+from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level

@@ -12,8 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, Cells
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
+from fewlabels.distributions.belief import Belief, Conjugate
+from fewlabels.distributions.beta import Beta
 from fewlabels.distributions.covariance import CellCovariance
+from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Reads
 

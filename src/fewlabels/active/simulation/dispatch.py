@@ -14,14 +14,14 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.goals.variance import square_slope
 from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
-from fewlabels.active.simulation.kernels.loop import choose
-from fewlabels.active.simulation.kernels.measures import (
+from fewlabels.active.simulation.kernels.compiled_measures import (
     measure_calibration,
     measure_comparison,
     measure_confusion,
     measure_estimate,
     measure_identification,
 )
+from fewlabels.active.simulation.kernels.labelling_loop import choose
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.problems import (
     CalibrationError,
@@ -33,9 +33,10 @@ from fewlabels.active.simulation.kernels.problems import (
 )
 from fewlabels.active.simulation.kernels.problems import Cost as CostProblem
 from fewlabels.active.simulation.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Rule, RuleKind, multi_play
-from fewlabels.active.simulation.measures import choose_measures, measure_true_verdict
 from fewlabels.active.simulation.replay import Run, follow_posterior, next_refit
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.active.simulation.replay_measures import choose_measures, measure_true_verdict
+from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
 
@@ -62,7 +63,7 @@ def run_policy(run: Run, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
 
 
 def _run_with_refits(run: Run, rng: Rng, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
-    """Run a learning prior between refits: each time on the unlabelled items, from the refitted prior."""
+    """Dispatch a replay with a learning prior between refits: each time on the unlabelled items."""
     order, left = np.zeros(0, dtype=np.int64), np.arange(run.labelled.n_items)
     while len(order) < budget:
         problem = _make_problem(run.continue_with(order, left))
@@ -87,6 +88,7 @@ def measure(run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarr
 def _measure_compiled(
     run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
 ) -> Measured | None:
+    """Dispatch the measures of a replay to the kernel for its goal; None where there is none."""
     problem = None if run.learns else find_problem(run)
     if isinstance(problem, Rate | CalibrationError | CostProblem):
         found = measure_identification(problem, order, checkpoints, min(run.plays, problem.pool.n_groups))
@@ -105,6 +107,7 @@ def _measure_estimate(
     order: Int[np.ndarray, " step"],
     checkpoints: Int[np.ndarray, " checkpoint"],
 ) -> Measured | None:
+    """Dispatch the measures of an estimate to the kernel for its metric; None where there is none."""
     metric, belief, cells = run.goal.metric, run.start.belief, run.start.evaluation.cells
     if metric is ece and isinstance(belief, Beta):
         gap = CalibrationError(problem.pool, run.labelled.right, belief.alpha, belief.beta, cells.score)
@@ -142,6 +145,7 @@ def find_problem(run: Run) -> Problem | None:
 
 
 def _make_problem(run: Run) -> Problem | None:
+    """Make the compiled problem of a run from its prior: Betas or Dirichlets."""
     belief = run.start.belief
     if isinstance(belief, Beta):
         return _make_beta_problem(run, belief)
@@ -163,6 +167,7 @@ def make_pool(run: Run) -> Pool:
 
 
 def _make_beta_problem(run: Run, belief: Beta) -> Problem | None:
+    """Make the compiled problem of a goal with Beta priors; None where there is no kernel."""
     goal, posterior, arrays = run.goal, run.start, (make_pool(run), run.labelled.right, belief.alpha, belief.beta)
     if _is_identification(goal) and goal.metric is accuracy:
         return Rate(*arrays, float(goal.sign))
@@ -176,6 +181,7 @@ def _make_beta_problem(run: Run, belief: Beta) -> Problem | None:
 
 
 def _make_dirichlet_problem(run: Run, belief: Dirichlet) -> Problem | None:
+    """Make the compiled problem of a goal with Dirichlet priors; None where there is no kernel."""
     goal, posterior, cells = run.goal, run.start, run.start.evaluation.cells
     pool, label = make_pool(run), run.labelled.label
     if type(goal) is Estimate and not isinstance(goal.metric, Cost):
@@ -192,5 +198,5 @@ def _make_dirichlet_problem(run: Run, belief: Dirichlet) -> Problem | None:
 
 
 def _is_identification(goal: Goal) -> TypeGuard[FindWorst]:
-    """Is it a built-in identification goal? Subclasses may define another gain."""
+    """Is the goal to dispatch a built-in identification goal? Subclasses may define another gain."""
     return type(goal) in (FindWorst, FindBest)

@@ -44,6 +44,7 @@ def find_grade_forecast(
 
 
 def _measure(counts: CountTable, posterior: Posterior, design: StudyDesign) -> AllocationPrecision:
+    """Measure how precisely mean grades are known, from which their forecast starts."""
     graded = count_cells(counts, posterior.metric.splits)
     drawn = infer_grades(np.random.default_rng(0), graded, finite_pool=design.finite_pool, n_draws=N_DRAWS)
     return measure_precision(drawn, passes=False)

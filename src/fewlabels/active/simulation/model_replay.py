@@ -72,7 +72,7 @@ class ModelPool:
 
     @cached_property
     def group(self) -> PerKind:
-        """The group of every kind."""
+        """The group of every kind of items that models predict."""
         return self.start.group[self.entry]
 
     def count(self, revealed: PerKind) -> CountTable:
@@ -101,7 +101,7 @@ class ModelRun:
 
     @property
     def goal(self) -> CompareModels | BestModel:
-        """What the labels are for."""
+        """What the labels of a replay of models are for."""
         assert isinstance(self.design.goal, CompareModels | BestModel)
         return self.design.goal
 
@@ -147,7 +147,7 @@ class ModelRun:
     def _choose(
         self, rng: Rng, posterior: Posterior, left: Int[np.ndarray, " group"], n: int
     ) -> Int[np.ndarray, " group"]:
-        """Return how many of the next n labels are from each group; fewer once no group is open."""
+        """Return how many of the replay's next n labels are from each group; fewer once none is open."""
         chosen = np.zeros_like(left)
         for _ in range(n):
             view = AcquisitionView(posterior.set_queue(chosen, left - chosen), self.goal.gain)

@@ -35,7 +35,7 @@ class Forecast:
 
     @classmethod
     def draw(cls, rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> "Forecast":
-        """Draw the outcomes of all items that can be asked; pending ones count as not asked yet."""
+        """Draw the outcomes of all items that can be asked, for a forecast; pending ones count as not asked yet."""
         rest = (posterior.simulate_completion(rng).counts - posterior.counts).round().astype(np.int64)
         left = posterior.left + posterior.sum_by_group(posterior.pending.astype(np.float64)).astype(np.int64)
         start = replace(posterior.set_queue(np.zeros_like(posterior.pending), left), n_draws=N_DRAWS_ROUGH)
@@ -63,6 +63,7 @@ class Forecast:
         return bool(n_new.any())
 
     def _choose_groups(self, rng: Rng) -> list[int]:
+        """Choose the groups that a quick forecast labels next: several, by one draw."""
         view = AcquisitionView(self.posterior, self.goal.gain, count_sought(self.goal))
         if not view.is_open.any():
             return []

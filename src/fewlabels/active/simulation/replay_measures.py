@@ -130,19 +130,19 @@ def mean_reciprocal_rank(estimate: Float[np.ndarray, " group"], truth: Float[np.
 def _choose_among_tied(
     sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
 ) -> Int[np.ndarray, " sought"]:
-    """Complete the m groups with those tied in truth, by largest estimate."""
+    """Complete the m groups of a replay's truth with those tied in it, by largest estimate."""
     (candidates,) = np.nonzero(tied)
     best = candidates[np.argsort(-estimate[candidates], kind="stable")][: m - int(sure.sum())]
     return np.concatenate([np.nonzero(sure)[0], best])
 
 
 def _mean_of_metric(posterior: Posterior) -> Float[np.ndarray, " group"]:
-    """Return the metric at the posterior means of the cells (002); for averages, this is its posterior mean."""
+    """Return the metric at the cells' posterior means, which measure a replay (002); for averages it is its mean."""
     return posterior.values(_mean_of_cells(posterior)[None])[0]
 
 
 def _mean_of_cells(posterior: Posterior) -> Float[np.ndarray, "cell ..."]:
-    """Return posterior means for the population, as in 002; for a learning prior, for the finite pool."""
+    """Return the posterior means that measure a replay: of the population, as in 002; if the prior learns, of the pool."""
     return posterior.belief.mean() if posterior.unlabelled is None else posterior.cell_posterior.mean()
 
 

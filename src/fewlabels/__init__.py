@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from fewlabels.analyses.assessment import Assessment
     from fewlabels.analyses.comparison import Comparison
     from fewlabels.analyses.doctor import diagnose
-    from fewlabels.analyses.fairness.api import Fairness, fairness
+    from fewlabels.analyses.fairness.api import fairness
+    from fewlabels.analyses.fairness.result import Fairness
     from fewlabels.analyses.models.api import compare_models
     from fewlabels.analyses.models.result import ModelComparison
     from fewlabels.analyses.rating.api import rate
@@ -97,7 +98,8 @@ _EXPORTS = {
     "analyses.assessment": ("Assessment",),
     "analyses.comparison": ("Comparison",),
     "analyses.doctor": ("diagnose",),
-    "analyses.fairness.api": ("Fairness", "fairness"),
+    "analyses.fairness.api": ("fairness",),
+    "analyses.fairness.result": ("Fairness",),
     "analyses.models.api": ("compare_models",),
     "analyses.models.result": ("ModelComparison",),
     "analyses.rating.api": ("rate",),

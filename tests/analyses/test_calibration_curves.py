@@ -16,7 +16,7 @@ from fewlabels.analyses.fairness.calibration_curves import (
     helmert_expand,
     helmert_project,
 )
-from fewlabels.analyses.fairness.estimators import METHODS
+from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.strata import Strata, sum_strata
 from fewlabels.models.hmc import ChainSettings, run_chains
 

@@ -13,11 +13,12 @@ from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.analyses.fairness.api import fairness
+from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
 from fewlabels.analyses.fairness.calibration_curves import SHAPES, STEP_TERMS, Curves, Shape
 from fewlabels.analyses.fairness.definitions import say_four_fifths
-from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
-from fewlabels.analyses.fairness.quantities import QUANTITIES, RATES
+from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, RATES
+from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.strata import add_empty_strata, expected_unseen, find_threshold
 from fewlabels.analyses.fairness.stratification import count_strata
 from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings
@@ -235,7 +236,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_gets_wide_intervals(kind):
-    found = fairness(read(BAD[kind](make_people(n=400))), by=SEX, metrics=tuple(QUANTITIES))
+    found = fairness(read(BAD[kind](make_people(n=400))), by=SEX, metrics=tuple(GROUP_METRICS))
     assert found.health.rhat < 1.02
     for row in found.groups:
         assert np.isnan(row.mean) or row.low - 1e-9 <= row.mean <= row.high + 1e-9

@@ -171,7 +171,7 @@ def _require_choices(metric: Metric, prior: Prior, by: Groups, *, unpaired: bool
 
 
 def _require_feasible(metric: Metric, tally: CountTable, n_models: int) -> None:
-    """Refuse metrics of classes where they take too much memory, or have no positive class."""
+    """Refuse to compare models by metrics of classes that take too much memory, or lack a positive class."""
     if metric.reads != "label":
         return
     if isinstance(metric, ClassRate) and not metric.is_macro_average and tally.positive is None:
@@ -192,7 +192,7 @@ def _compare_unpaired(
     reference: str | None,
     roles: Mapping[str, Any],
 ) -> ModelComparison:
-    """Compare models on different items."""
+    """Compare models on different items, each with labels of its own."""
     if not names_models(pools):
         raise InputError("unpaired: give one table per model")
     require_models(list(pools))
@@ -240,7 +240,7 @@ def _list_notes(found: Assessment) -> list[str]:
 
 
 def _describe_left_out(found: Sequence[Assessment], shared: Sequence[str]) -> tuple[str, ...]:
-    """Say which groups are left out, as not all tables have them."""
+    """Say which groups are left out of the comparison, as not all models' tables have them."""
     names = dict.fromkeys(row.group for one in found for row in one.groups)
     lost = [quote_name(name) for name in names if name not in shared]
     is_cut = len(names) > 1 and lost

@@ -27,7 +27,7 @@ def check_models(pool: JointPredictions, aggregated: Aggregate) -> tuple[str, ..
 
 
 def _require_same_task(pool: JointPredictions) -> None:
-    """Refuse models that have no class in common."""
+    """Check that models have a class in common; refuse them otherwise."""
     seen = [set(part.pairs["predicted"]) - {None} for part in pool.parts]
     for name, classes in zip(pool.models[1:], seen[1:], strict=True):
         if classes and seen[0] and not classes & seen[0]:

@@ -87,5 +87,6 @@ def _warn_useless(judges: Sequence[JudgeRating]) -> Iterator[str]:
 
 
 def _warn_draws(posterior: GradePosterior) -> Iterator[str]:
+    """Warn of a rating whose posterior is known from few effective draws."""
     if posterior.ess < MIN_EFFECTIVE_DRAWS:
         yield f"the posterior is known from the equivalent of {posterior.ess:,.0f} draws: expect errors of a tenth of an interval's width"  # fmt: skip

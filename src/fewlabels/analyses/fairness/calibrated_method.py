@@ -1,20 +1,15 @@
-"""Estimation methods for groups: from labels alone, or from labels and calibrated scores.
+"""The method with labels and calibrated scores: draws of the positives of every stratum, from calibration curves by HMC."""
 
-Each returns posterior draws of any metric; the calibrated ones also have chains to diagnose.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.calibration_curves import SHAPES, Curves, Shape
-from fewlabels.analyses.fairness.labels_only import LabelsOnly
+from fewlabels.analyses.fairness.calibration_curves import Curves, Shape
+from fewlabels.analyses.fairness.group_metrics import RATES, GroupMetric, GroupRate, Masses, Values, group_or_rest
 from fewlabels.analyses.fairness.partial_pooling import pool_partially
-from fewlabels.analyses.fairness.quantities import RATES, Masses, Quantity, Rate, Values, group_or_rest
 from fewlabels.analyses.fairness.sample_size import Forecaster, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
@@ -28,67 +23,9 @@ MAX_DIAGNOSED = 200  # rates diagnosed between batches; all of them are diagnose
 Draws = Float[np.ndarray, "draw chain parameter"]
 
 
-@runtime_checkable
-class Sample(Protocol):
-    """Posterior draws of the strata of a pool."""
-
-    @property
-    def n_chains(self) -> int:
-        """Number of chains, 0 for independent draws; draws are ordered by iteration, then chain."""
-        ...
-
-    @property
-    def divergences(self) -> int:
-        """Number of divergent transitions."""
-        ...
-
-    @property
-    def n_transitions(self) -> int:
-        """Number of transitions of all chains."""
-        ...
-
-    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Draws of a metric in every group, or in the rest of the pool outside each group."""
-        ...
-
-    def value_pooled(self, rng: Rng, quantity: Quantity) -> Values:
-        """Draws of a metric in every group, partially pooled: of groups that may be alike."""
-        ...
-
-    def expect(self, quantity: Quantity) -> Values:
-        """Draws of a metric in every group as far as they depend on the chains."""
-        ...
-
-    def count_whole(self, rate: Rate) -> Float[np.ndarray, " group"]:
-        """Expected number of items in each group that a rate is a share of."""
-        ...
-
-    def count_missing_labels(self, quantity: Quantity, groups: Sequence[int]) -> int:
-        """Count the labels these groups lack before an interval can be a verdict."""
-        ...
-
-    def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:
-        """Forecast the width of the interval of a gap between these groups after more labels."""
-        ...
-
-
-@runtime_checkable
-class Method(Protocol):
-    """An estimation method."""
-
-    @property
-    def name(self) -> str:
-        """Its name on the command line and in results."""
-        ...
-
-    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> Sample:
-        """Fit to the labels, and to the scores if the method uses them."""
-        ...
-
-
 @dataclass(frozen=True)
 class StrataDraws:
-    """Draws of the number of items and of positives in every stratum."""
+    """Draws by the calibrated method of the number of items and of positives in every stratum."""
 
     masses: Masses
     n_chains: int
@@ -98,37 +35,39 @@ class StrataDraws:
     n_transitions: int
     pooled: bool  # whether the curves of groups are partially pooled
 
-    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Evaluate the metric in every draw."""
+    def value(self, quantity: GroupMetric, *, rest: bool = False) -> Values:
+        """Evaluate the metric in every draw of the calibrated method."""
         return quantity.evaluate(group_or_rest(quantity.gather(self.masses), rest=rest))
 
-    def value_pooled(self, rng: Rng, quantity: Quantity) -> Values:
-        """Evaluate the metric; curves that are partially pooled need no more of it."""
+    def value_pooled(self, rng: Rng, quantity: GroupMetric) -> Values:
+        """Evaluate the metric by the calibrated method; curves that are partially pooled need no more of it."""
         values = self.value(quantity)
         return values if self.pooled else pool_partially(rng, values)
 
-    def expect(self, quantity: Quantity) -> Values:
-        """Evaluate the metric of expected numbers of positives: what depends on the chains, and nothing else."""
+    def expect(self, quantity: GroupMetric) -> Values:
+        """Evaluate the metric of the calibrated method's expected positives, which depend on the chains alone."""
         return quantity.evaluate(quantity.gather(self._expected))
 
-    def count_whole(self, rate: Rate) -> Float[np.ndarray, " group"]:
-        """Expected number of items that a rate is a share of."""
+    def count_whole(self, rate: GroupRate) -> Float[np.ndarray, " group"]:
+        """Expected number of items that a rate is a share of, by the calibrated method."""
         return rate.gather(self._expected)[:, :, 1].mean(axis=0)
 
-    def count_missing_labels(self, quantity: Quantity, groups: Sequence[int]) -> int:  # noqa: ARG002
-        """Curves have a prior: their intervals are wide where labels are missing."""
+    def count_missing_labels(self, quantity: GroupMetric, groups: Sequence[int]) -> int:  # noqa: ARG002
+        """Return 0: calibrated curves have a prior, and their intervals are wide where labels are missing."""
         return 0
 
     def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:
-        """Forecast from the draws of the strata."""
+        """Forecast an interval's width from the calibrated method's draws of the strata."""
         return self._forecaster.forecast(draws, groups)
 
     @cached_property
     def _forecaster(self) -> Forecaster:
+        """The forecasts of interval widths by the calibrated method's draws."""
         return Forecaster(self.masses.strata, self.probability, self.finite_pool)
 
     @cached_property
     def _expected(self) -> Masses:
+        """Expected positives of every stratum under the calibrated curves."""
         return expect_masses(self.masses.strata, self.probability, observed=self.finite_pool)
 
 
@@ -147,7 +86,7 @@ class CalibratedMethod:
     of_pool: bool = False
 
     def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> StrataDraws:
-        """Run the chains, and draw the positives of every stratum from the curves."""
+        """Run the calibrated method's chains, and draw the positives of every stratum from the curves."""
         strata = strata if finite_pool or self.of_pool else add_empty_strata(strata)
         curves = self.curves(self.shape, strata)
         kept = _Thinned(curves)
@@ -167,14 +106,14 @@ class CalibratedMethod:
 
 @dataclass
 class _Thinned:
-    """Draws thinned to the budget, and the probabilities of all strata under the latest of them."""
+    """Thinned draws of the calibrated method, and the probabilities of all strata under the latest of them."""
 
     curves: Curves
     n_draws: int = 0
     latest: Values | None = None
 
     def have_converged(self, draws: Draws) -> bool:
-        """Have the chains of the groups' rates converged?"""
+        """Have the calibrated method's chains converged, by the groups' rates?"""
         strata = self.curves.strata
         masses = expect_masses(strata, self.probability(draws), observed=False)
         rates = np.concatenate([RATES[name].evaluate(RATES[name].gather(masses)) for name in DIAGNOSED_RATES], axis=1)
@@ -182,7 +121,7 @@ class _Thinned:
         return diagnose(np.nan_to_num(rates[:, some]).reshape(-1, draws.shape[1], len(some))).is_good
 
     def probability(self, draws: Draws) -> Float[np.ndarray, "kept stratum"]:
-        """Probabilities of all strata."""
+        """Probabilities of all strata under the thinned draws of the calibrated curves."""
         if self.latest is None or self.n_draws != len(draws):
             kept = _thin(self.curves, draws)
             self.latest, self.n_draws = self.curves.probability(kept.reshape(-1, self.curves.n_parameters)), len(draws)
@@ -190,44 +129,23 @@ class _Thinned:
 
 
 def expect_masses(strata: Strata, probability: Values, *, observed: bool) -> Masses:
-    """Return an estimator's expected positives given the curves; with `observed`, labelled items count as they are."""
+    """Return the expected positives given calibrated curves; with `observed`, labelled items count as they are."""
     items = strata.n_items[None].astype(np.float64)
     positive = strata.n_positive + strata.n_rest * probability if observed else strata.n_items * probability
     return Masses(strata, items, positive)
 
 
 def _thin(curves: Curves, draws: Draws) -> Float[np.ndarray, "kept chain parameter"]:
-    """Thin the draws to the budget."""
+    """Thin the calibrated method's draws to the budget."""
     n_chains = draws.shape[1]
     n = limit_draws(min(len(draws) * n_chains, MIN_DRAWS), len(curves.strata.group)) // n_chains
     return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 
 def _draw_masses(strata: Strata, probability: Values, rng: Rng, *, finite_pool: bool) -> Masses:
-    """Draw positives per stratum: binomial for the unlabelled of a finite pool; for a population, sizes are drawn too."""
+    """Draw positives per stratum from calibrated curves: of a finite pool's unlabelled items, or of a population."""
     if finite_pool:
         items = strata.n_items[None].astype(np.float64)
         return Masses(strata, items, strata.n_positive + rng.binomial(strata.n_rest, probability).astype(np.float64))
     items = rng.standard_gamma(strata.n_items + expected_unseen(strata), size=probability.shape)
     return Masses(strata, items, items * probability)
-
-
-def _paper(name: str, shape: str, *, pooled: bool = True) -> CalibratedMethod:
-    """A method of the papers: curves without our additions."""
-    return CalibratedMethod(name, Shape(SHAPES[shape], pooled, centred=False, factors=()), of_pool=True)
-
-
-METHODS: Mapping[str, Method] = {
-    method.name: method
-    for method in (
-        CalibratedMethod("calibrated", Shape()),
-        LabelsOnly("frequency", 0.0),
-        LabelsOnly("beta-binomial", 1.0),
-        _paper("bc", "beta"),
-        _paper("bc-llo", "llo"),
-        _paper("bc-temperature", "temperature"),
-        _paper("bc-apart", "beta", pooled=False),
-        _paper("bc-llo-apart", "llo", pooled=False),
-        _paper("bc-temperature-apart", "temperature", pooled=False),
-    )
-}

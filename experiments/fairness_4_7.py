@@ -9,7 +9,7 @@ from experiments.published_fairness import MODELS, PRIOR_SENSITIVITY_N, TABLE_4_
 from experiments.studies import NOTES, OURS, RUNS
 from experiments.tables import Page, Table, show
 from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
-from fewlabels.analyses.fairness.calibration_curves import SHAPES, Shape
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, CurveShape
 from fewlabels.analyses.fairness.methods import METHODS, Method
 
 POOL = "adult_race"
@@ -45,7 +45,7 @@ def _scale(alpha: float) -> Method:
     terms = [replace(t, level=t.level.times(alpha), spread=t.spread.times(alpha)) for t in SHAPES["beta"]]
     method = METHODS["bc"]
     assert isinstance(method, CalibratedMethod)
-    return hasten(replace(method, shape=Shape(tuple(terms))))
+    return hasten(replace(method, shape=CurveShape(tuple(terms))))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def _take_weighted_sample(aggregated: Aggregate) -> Sample | None:
 def compare(
     pool: Any, groups: str | Sequence[str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
-    """Estimate the difference between two groups, and whether it is practically relevant.
+    """Assess two groups, and estimate their difference and whether it is practically relevant.
 
     Parameters
     ----------

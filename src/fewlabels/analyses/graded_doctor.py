@@ -52,7 +52,7 @@ def diagnose_graded(source: Any) -> Diagnosis:
     column = next((text for text in map(format_group, free) if text is not None), None)
     return replace(
         blank, n_items=n, n_labels=n_grades, attributes=attributes,
-        findings=tuple(_find_gaps(n_grades)), can=_list_possible(items, systems), next=_suggest(table.source, items, column, systems),
+        findings=tuple(_find_missing_grades(n_grades)), can=_list_possible(items, systems), next=_suggest(table.source, items, column, systems),
         frame=table.frame, role_of={name: role for role, name in roles.items()} | dict.fromkeys(judges, "judge"),
         sizes=(GroupSize("all items", n, n_grades),),
     )  # fmt: skip
@@ -63,7 +63,7 @@ def _diagnose_sets(blank: Diagnosis, n: int, predicted: str, n_labelled: int) ->
     roles = {**blank.roles, "judge": predicted}
     typed = format_options({name: roles[name] for name in ("grade", "judge")})
     return replace(
-        blank, roles=roles, n_items=n, n_labels=n_labelled, findings=tuple(_find_gaps(n_labelled)),
+        blank, roles=roles, n_items=n, n_labels=n_labelled, findings=tuple(_find_missing_grades(n_labelled)),
         can=("sets of labels: precision, recall and F1 of every label, micro and macro; subset accuracy; Hamming loss",),
         next=(f"fewlabels rate {format_file(blank.source)} --sets{typed} --html report.html",),
         role_of={name: role for role, name in roles.items()}, sizes=(GroupSize("all items", n, n_labelled),),
@@ -91,7 +91,7 @@ def _count_attributes(table: RoleTable, n: int, taken: set[str]) -> dict[str, in
     return {name: int(size) for name, size in sizes.items() if 1 < size <= min(MAX_GROUPS, max(n // 2, 2))}
 
 
-def _find_gaps(n_grades: int) -> list[Finding]:
+def _find_missing_grades(n_grades: int) -> list[Finding]:
     """Diagnose that no item of a graded table has a grade of people."""
     if n_grades:
         return []

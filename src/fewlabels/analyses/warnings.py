@@ -124,12 +124,12 @@ def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInte
 
 
 def describe_undefined(metric: str, groups: Sequence[str]) -> str:
-    """Return a warning about groups where a rate is undefined (0/0)."""
+    """Return a warning of an estimate about groups where a rate is undefined (0/0)."""
     return f"{metric} is not defined in {join_names(groups)}: its denominator is 0 there, so it could have any value"
 
 
 def _warn_wide(rows: Sequence[HasInterval]) -> list[str]:
-    """Warn of intervals too wide for a conclusion."""
+    """Warn of an assessment's intervals that are too wide for a conclusion."""
     wide = list_wide_groups(rows)
     more = "more " if any(row.n_labels == 0 for row in rows) else ""
     which = count(len(wide), f"{more}group".strip())

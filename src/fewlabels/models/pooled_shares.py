@@ -17,7 +17,7 @@ from fewlabels.distributions.partial_pooling import fit_prior_level
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
 from fewlabels.models.logit.joint import JointAccuracies
-from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.joint_shares import JointShares, UnlabelledShares
 from fewlabels.models.logit.true_classes import fit_true_classes
 
 
@@ -63,5 +63,5 @@ class PooledShares(DrawnBelief):
         right = cells.labels[np.arange(cells.n), cells.predicted]
         outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)
         accuracies = fit_prior_level(self.right, outcomes, rest)
-        unlabelled = Unlabelled(cells.labels, rest, None) if self.finite_pool else None
+        unlabelled = UnlabelledShares(cells.labels, rest, None) if self.finite_pool else None
         return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled)

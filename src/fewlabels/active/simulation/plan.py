@@ -24,7 +24,7 @@ from fewlabels.active.simulation.model_replay import replay_models
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.active.simulation.quick_forecast import count_roughly
-from fewlabels.active.simulation.replay import Run, count_askable
+from fewlabels.active.simulation.replay import ReplayRun, count_askable
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.models.checks import check_predictions
 from fewlabels.analyses.provenance import record
@@ -172,7 +172,7 @@ def draw_planned_labels(rng: Rng, counts: CountTable, posterior: Posterior) -> L
 class SimulatedFuture:
     """One simulated future: seeded, so that a longer run has the same labels in the same order."""
 
-    run: Run
+    run: ReplayRun
     policy_seed: np.random.SeedSequence
     answer_seed: np.random.SeedSequence
 
@@ -224,7 +224,9 @@ def _simulate_once(
         return count_roughly(np.random.default_rng(seed), posterior, design.goal, design.policy)
     label_seed, policy_seed, answer_seed = seed.spawn(3)
     labelled = draw_planned_labels(np.random.default_rng(label_seed), counts, posterior)
-    return count_until_settled(SimulatedFuture(Run.from_design(labelled, design, posterior), policy_seed, answer_seed))
+    return count_until_settled(
+        SimulatedFuture(ReplayRun.from_design(labelled, design, posterior), policy_seed, answer_seed)
+    )
 
 
 def _simulate_futures(

@@ -24,7 +24,7 @@ MAX_LABELS = 100_000
 
 
 @dataclass
-class Forecast:
+class QuickForecast:
     """One simulated future: the posterior, and the outcomes that its unlabelled items will have."""
 
     posterior: Posterior
@@ -34,7 +34,7 @@ class Forecast:
     n: int = field(default=0)  # labels so far
 
     @classmethod
-    def draw(cls, rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> "Forecast":
+    def draw(cls, rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> "QuickForecast":
         """Draw the outcomes of all items that can be asked, for a forecast; pending ones count as not asked yet."""
         rest = (posterior.simulate_completion(rng).counts - posterior.counts).round().astype(np.int64)
         left = posterior.left + posterior.sum_by_group(posterior.pending.astype(np.float64)).astype(np.int64)
@@ -87,4 +87,4 @@ class Forecast:
 
 def count_roughly(rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> int | None:
     """Forecast quickly how many labels settle the goal, by simulating one future; None if all labels do not."""
-    return Forecast.draw(rng, posterior, goal, policy).count_until_settled(rng)
+    return QuickForecast.draw(rng, posterior, goal, policy).count_until_settled(rng)

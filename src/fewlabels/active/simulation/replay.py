@@ -26,7 +26,7 @@ from fewlabels.models.priors import LearningPrior, Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ReplayRun:
     """Labelled pool, goal, policy and prior of a replay."""
 
     labelled: LabelledPool
@@ -38,7 +38,7 @@ class Run:
     given: Posterior | None = None  # posterior at the start, if not the prior
 
     @classmethod
-    def from_design(cls, labelled: LabelledPool, design: StudyDesign, given: Posterior | None = None) -> "Run":
+    def from_design(cls, labelled: LabelledPool, design: StudyDesign, given: Posterior | None = None) -> "ReplayRun":
         """Return the replay of a design on a labelled pool."""
         return cls(labelled, design.goal, design.policy, design.prior, design.level, design.finite_pool, given)
 
@@ -86,7 +86,7 @@ class Run:
             n_draws=N_DRAWS_SIMULATED,
         )
 
-    def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Run":
+    def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "ReplayRun":
         """Return the replay of the remaining items, with the prior refitted to these labels (population)."""
         posterior = replace(self, finite_pool=False).infer_posterior(order)
         return replace(self, labelled=self.labelled.select(left), given=posterior)
@@ -176,7 +176,7 @@ def schedule_replay(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]
 
 
 def follow_posterior(
-    run: Run, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
+    run: ReplayRun, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
 ) -> Iterator[tuple[int, Posterior]]:
     """Yield the posterior of a replay at every checkpoint."""
     for n in checkpoints:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fewlabels.analyses.assessment_spec import require_seed
-from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod, StrataDraws
+from fewlabels.analyses.fairness.calibrated_method import CalibratedDraws, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, ODDS_PARTS, REST, Gap, GapEstimator
 from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, GroupMetric, GroupRate
 from fewlabels.analyses.fairness.methods import METHODS, Method, MethodDraws
@@ -90,7 +90,7 @@ def fairness(
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
-        strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled
+        strata, health, warnings, names, by_scores=isinstance(sample, CalibratedDraws), pooled=pooled
     )
     rare = list_rare_warnings(strata, _count_wholes(sample, strata, names, asked))
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
@@ -152,7 +152,7 @@ def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tup
 
 def _curve_points(sample: MethodDraws, gap_estimator: GapEstimator) -> tuple[CurvePoint, ...]:
     """Return the calibration curve of every stratum for the result of `fairness`, where the method fits one."""
-    if not isinstance(sample, StrataDraws):
+    if not isinstance(sample, CalibratedDraws):
         return ()
     strata = sample.masses.strata
     counts = zip(strata.group, strata.score, strata.n_items, strata.n_labels, strata.n_positive, strict=True)

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.calibration_curves import Curves, Shape
+from fewlabels.analyses.fairness.calibration_curves import CalibrationCurves, CurveShape
 from fewlabels.analyses.fairness.group_metrics import RATES, GroupMetric, GroupRate, Masses, Values, group_or_rest
 from fewlabels.analyses.fairness.partial_pooling import pool_partially
-from fewlabels.analyses.fairness.sample_size import Forecaster, WidthForecast
+from fewlabels.analyses.fairness.sample_size import SampleSizeForecaster, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
 from fewlabels.distributions.randomness import Rng
@@ -24,7 +24,7 @@ Draws = Float[np.ndarray, "draw chain parameter"]
 
 
 @dataclass(frozen=True)
-class StrataDraws:
+class CalibratedDraws:
     """Draws by the calibrated method of the number of items and of positives in every stratum."""
 
     masses: Masses
@@ -61,9 +61,9 @@ class StrataDraws:
         return self._forecaster.forecast(draws, groups)
 
     @cached_property
-    def _forecaster(self) -> Forecaster:
+    def _forecaster(self) -> SampleSizeForecaster:
         """The forecasts of interval widths by the calibrated method's draws."""
-        return Forecaster(self.masses.strata, self.probability, self.finite_pool)
+        return SampleSizeForecaster(self.masses.strata, self.probability, self.finite_pool)
 
     @cached_property
     def _expected(self) -> Masses:
@@ -80,12 +80,12 @@ class CalibratedMethod:
     """
 
     name: str
-    shape: Shape
+    shape: CurveShape
     effort: ChainSettings = field(default_factory=ChainSettings)
-    curves: type[Curves] = Curves
+    curves: type[CalibrationCurves] = CalibrationCurves
     of_pool: bool = False
 
-    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> StrataDraws:
+    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> CalibratedDraws:
         """Run the calibrated method's chains, and draw the positives of every stratum from the curves."""
         strata = strata if finite_pool or self.of_pool else add_empty_strata(strata)
         curves = self.curves(self.shape, strata)
@@ -98,7 +98,7 @@ class CalibratedMethod:
             masses = expect_masses(strata, probability, observed=True)
         else:
             masses = _draw_masses(strata, probability, rng, finite_pool=finite_pool)
-        return StrataDraws(
+        return CalibratedDraws(
             masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions,
             self.shape.pooled,
         )  # fmt: skip
@@ -108,7 +108,7 @@ class CalibratedMethod:
 class _Thinned:
     """Thinned draws of the calibrated method, and the probabilities of all strata under the latest of them."""
 
-    curves: Curves
+    curves: CalibrationCurves
     n_draws: int = 0
     latest: Values | None = None
 
@@ -135,7 +135,7 @@ def expect_masses(strata: Strata, probability: Values, *, observed: bool) -> Mas
     return Masses(strata, items, positive)
 
 
-def _thin(curves: Curves, draws: Draws) -> Float[np.ndarray, "kept chain parameter"]:
+def _thin(curves: CalibrationCurves, draws: Draws) -> Float[np.ndarray, "kept chain parameter"]:
     """Thin the calibrated method's draws to the budget."""
     n_chains = draws.shape[1]
     n = limit_draws(min(len(draws) * n_chains, MIN_DRAWS), len(curves.strata.group)) // n_chains

@@ -50,7 +50,7 @@ class PriorScale(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Term:
+class CurveTerm:
     """A direction in which curves vary: priors of the common level and of the spread between groups."""
 
     weights: tuple[float, float, float, float]  # on log a, log b, c and k
@@ -59,26 +59,28 @@ class Term:
 
 
 BETA = (
-    Term((1.0, 0.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
-    Term((0.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
-    Term((0.0, 0.0, 1.0, 0.0), PriorScale(2.0), PriorScale(0.75)),
+    CurveTerm((1.0, 0.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    CurveTerm((0.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    CurveTerm((0.0, 0.0, 1.0, 0.0), PriorScale(2.0), PriorScale(0.75)),
 )
-COMMON_SLOPE = Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15))
+COMMON_SLOPE = CurveTerm((1.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15))
 SHAPES = {"beta": BETA, "llo": (COMMON_SLOPE, BETA[2]), "temperature": (COMMON_SLOPE,)}
 STEP_TERMS = (
-    Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.3, 1.3), PriorScale(0.05, 1.5)),  # overconfident scores are so at both ends
-    Term((1.0, -1.0, 0.0, 0.0), PriorScale(0.15, 1.0), PriorScale(0.05, 1.5)),
-    Term((0.0, 0.0, 1.0, 0.0), PriorScale(0.5, 1.0), PriorScale(0.2, 1.5)),
-    Term((0.0, 0.0, 0.0, 1.0), PriorScale(0.2, 1.5), PriorScale(0.08, 1.5)),
+    CurveTerm(
+        (1.0, 1.0, 0.0, 0.0), PriorScale(0.3, 1.3), PriorScale(0.05, 1.5)
+    ),  # overconfident scores are so at both ends
+    CurveTerm((1.0, -1.0, 0.0, 0.0), PriorScale(0.15, 1.0), PriorScale(0.05, 1.5)),
+    CurveTerm((0.0, 0.0, 1.0, 0.0), PriorScale(0.5, 1.0), PriorScale(0.2, 1.5)),
+    CurveTerm((0.0, 0.0, 0.0, 1.0), PriorScale(0.2, 1.5), PriorScale(0.08, 1.5)),
 )
 FACTORS = (0.5, 0.7)  # of levels, and of spreads
 
 
 @dataclass(frozen=True)
-class Shape:
+class CurveShape:
     """The terms of the curves, whether groups are partially pooled, and what else is learned."""
 
-    terms: tuple[Term, ...] = STEP_TERMS
+    terms: tuple[CurveTerm, ...] = STEP_TERMS
     pooled: bool = True
     centred: bool = True  # at the decision threshold
     factors: tuple[float, ...] = FACTORS  # standard deviations of the logs of the common factors; empty: factors are 1
@@ -130,10 +132,10 @@ class _Shifted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curves:
+class CalibrationCurves:
     """The posterior of the curves of all groups."""
 
-    shape: Shape
+    shape: CurveShape
     strata: Strata
 
     @property

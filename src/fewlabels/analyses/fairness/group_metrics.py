@@ -84,7 +84,7 @@ class GroupRate:
 
 
 @dataclass(frozen=True)
-class OutcomeMetric:
+class GroupOutcomeMetric:
     """Any other metric of the registry or of the user, evaluated on the four outcomes."""
 
     metric: Metric
@@ -146,7 +146,7 @@ def to_group_metric(metric: Metric) -> GroupMetric:
     (GroupRate(name='ppv', part=('tp',), whole=('fp', 'tp')), 'mcc')
     """
     found = find_rate(metric)
-    return OutcomeMetric(metric) if found is None else GroupRate(metric.name, *found)
+    return GroupOutcomeMetric(metric) if found is None else GroupRate(metric.name, *found)
 
 
 def _divide(part: Values, whole: Values) -> Values:

@@ -28,7 +28,7 @@ MIN_LABELS = 5  # labels a rate is a share of, before an interval without any pr
 
 
 @dataclass(frozen=True)
-class BetaDraws:
+class LabelsOnlyDraws:
     """Labelled items only: a Beta posterior for every rate, a Dirichlet for other metrics of the outcomes."""
 
     strata: Strata
@@ -83,7 +83,7 @@ class BetaDraws:
 
 
 @dataclass(frozen=True)
-class FiniteBetaDraws(BetaDraws):
+class FiniteLabelsOnlyDraws(LabelsOnlyDraws):
     """Draws from labels alone on exactly these items: known labels, and a Beta per group and decision."""
 
     knows_labelled: ClassVar[bool] = True
@@ -120,9 +120,9 @@ class LabelsOnly:
     name: str
     pseudo: float
 
-    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> BetaDraws:
+    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> LabelsOnlyDraws:
         """Count the labels, all that the method uses."""
-        draws = FiniteBetaDraws if finite_pool else BetaDraws
+        draws = FiniteLabelsOnlyDraws if finite_pool else LabelsOnlyDraws
         return draws(strata, self.pseudo, int(rng.integers(2**32)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
-from fewlabels.analyses.fairness.calibration_curves import SHAPES, Shape
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, CurveShape
 from fewlabels.analyses.fairness.group_metrics import GroupMetric, GroupRate, Values
 from fewlabels.analyses.fairness.labels_only import LabelsOnly
 from fewlabels.analyses.fairness.sample_size import WidthForecast
@@ -78,13 +78,13 @@ class Method(Protocol):
 
 def _paper(name: str, shape: str, *, pooled: bool = True) -> CalibratedMethod:
     """Return a method of the papers: curves without our additions."""
-    return CalibratedMethod(name, Shape(SHAPES[shape], pooled, centred=False, factors=()), of_pool=True)
+    return CalibratedMethod(name, CurveShape(SHAPES[shape], pooled, centred=False, factors=()), of_pool=True)
 
 
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        CalibratedMethod("calibrated", Shape()),
+        CalibratedMethod("calibrated", CurveShape()),
         LabelsOnly("frequency", 0.0),
         LabelsOnly("beta-binomial", 1.0),
         _paper("bc", "beta"),

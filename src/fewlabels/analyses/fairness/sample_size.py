@@ -60,7 +60,7 @@ class RegressionForecast:
 
 
 @dataclass(frozen=True)
-class Forecaster:
+class SampleSizeForecaster:
     """Builds forecasts from draws of the strata's probabilities."""
 
     strata: Strata

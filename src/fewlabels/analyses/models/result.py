@@ -118,5 +118,6 @@ class ModelComparison(Result):
         return self._describe_best()
 
     def _describe_best(self) -> str:
+        """Describe which of several compared models is the best."""
         rows = [asdict(row) for row in self.list_figures()]
         return describe_best(rows, self.choice.model, self.rope, self.p_good_enough, is_settled=self.is_settled)

@@ -20,7 +20,7 @@ from fewlabels.analyses.rating.estimates import (
     summarize,
 )
 from fewlabels.analyses.rating.judges import rate_judge
-from fewlabels.analyses.rating.planning import Found, plan_grades, plan_items, require_valid_plan
+from fewlabels.analyses.rating.planning import PlannedRating, plan_grades, plan_items, require_valid_plan
 from fewlabels.analyses.rating.result import Rating
 from fewlabels.analyses.rating.sets import rate_sets, warn_of_rated_sets
 from fewlabels.analyses.rating.systems import find_pairs, rank_systems, warn_of_ranked_systems
@@ -146,7 +146,7 @@ def rate(
     rows = estimate_groups(posterior, figure, level=level, seed=seed)
     judges = tuple(rate_judge(posterior, j, figure, level) for j in range(len(counts.judges)))
     overall = summarize(draw_figure(posterior, figure)[1], level)[0]
-    found = Found(figure, overall, rows, level)
+    found = PlannedRating(figure, overall, rows, level)
     return Rating(
         figure=figure, by=counts.by, level=level, finite_pool=finite_pool, scale=counts.scale, bar=counts.bar,
         n_items=int(counts.n_items.sum()), n_grades=int(counts.n_grades.sum()),

@@ -44,7 +44,7 @@ class GradePlan:
         return asdict(self)
 
 
-def plan_grades(posterior: GradePosterior, found: "Found", *, width: float, seed: int) -> GradePlan:
+def plan_grades(posterior: GradePosterior, found: "PlannedRating", *, width: float, seed: int) -> GradePlan:
     """Plan how many more grades bring all intervals of a rating to at most `width`."""
     now = found.measure(posterior)
     aim, settled = found.scale_width(now, width), found.is_settled(width)
@@ -59,7 +59,14 @@ def plan_grades(posterior: GradePosterior, found: "Found", *, width: float, seed
 
 
 def plan_items(
-    pool: GradedItems, by: Groups, posterior: GradePosterior, found: "Found", n: int, *, width: float | None, seed: int
+    pool: GradedItems,
+    by: Groups,
+    posterior: GradePosterior,
+    found: "PlannedRating",
+    n: int,
+    *,
+    width: float | None,
+    seed: int,
 ) -> tuple[UngradedItem, ...]:
     """Plan which n answers people should grade next for a rating, most useful first."""
     now, cells = found.measure(posterior), []
@@ -75,8 +82,8 @@ def plan_items(
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found so far: the estimates, overall and in every group, of a figure."""
+class PlannedRating:
+    """What a rating found before more grades are planned: the estimates, overall and in every group, of a figure."""
 
     figure: str
     overall: Estimate
@@ -107,7 +114,7 @@ class Found:
         return measure_precision(posterior, passes=self.figure == PASS_RATE)
 
     def scale_width(self, now: AllocationPrecision, width: float) -> Float[np.ndarray, " target"]:
-        """Return the planned width as the normal approximation sees it: its widths now are those of the intervals."""
+        """Return the width to plan for as the normal approximation sees it: its widths now are those of the intervals."""
         normal = 2 * self.z * np.sqrt(np.maximum(now.variance, 0.0))
         return width * np.where(self.widths > 0, normal / np.maximum(self.widths, 1e-12), 1.0)
 

@@ -183,7 +183,7 @@ def _fit_once(fractions: SoftAssignment) -> FittedSurface:
 
 
 def _list_attribute_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
-    """Return the expressions to read for every item."""
+    """Return the expressions to read of every item's uncertain attributes."""
     values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
     if pool.has("predicted"):
         values["predicted"] = pool.predicted

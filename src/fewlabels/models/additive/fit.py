@@ -31,7 +31,7 @@ MIN_MODEL_PROBABILITY = 0.01  # probability below which a model is dropped from 
 
 
 @dataclass(frozen=True)
-class _ScaleMode:
+class _AdditiveScaleMode:
     """The mode of the scales of one variant that is fitted, with a Laplace approximation around it."""
 
     problem: LaplaceEvidence
@@ -73,7 +73,7 @@ class _ScaleMode:
 def fit_additive(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> AdditiveFit:
     """Fit variants of the additive model by Laplace: find the mode of scales (from `start` if given), sample by it."""
     begin = priors.start if start is None else np.where(np.isfinite(start), start, priors.start)
-    variants, modes = priors.list_variants(), list[_ScaleMode]()
+    variants, modes = priors.list_variants(), list[_AdditiveScaleMode]()
     for variant in variants:  # each starts from the mode of the simpler one
         modes.append(_find_scale_mode(evidence, variant.priors, variant.read(begin)))
         begin = variant.to_full_scales(modes[-1].evaluation.conditional.scales, begin)
@@ -103,7 +103,7 @@ def fit_additive(evidence: Strata, priors: EffectPriors, start: Scales | None = 
     )
 
 
-def _find_scale_mode(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
+def _find_scale_mode(evidence: Strata, priors: EffectPriors, start: Scales) -> _AdditiveScaleMode:
     """Fit one variant of the additive model: find the mode of its scales."""
     design = np.ascontiguousarray(evidence.design[:, : len(priors.block)])  # terms of pairs come last and may be absent
     problem = LaplaceEvidence(replace(evidence, design=design), priors)
@@ -111,11 +111,11 @@ def _find_scale_mode(evidence: Strata, priors: EffectPriors, start: Scales) -> _
         problem.evaluate, start, problem.inverse_hessian,
         min_expected_gain=MIN_EXPECTED_GAIN, min_gain=MIN_GAIN, max_step=MAX_STEP,
     )  # fmt: skip
-    return _ScaleMode(problem, evaluation)
+    return _AdditiveScaleMode(problem, evaluation)
 
 
 def _model_probabilities(
-    variants: Sequence[PriorVariant], modes: Sequence[_ScaleMode]
+    variants: Sequence[PriorVariant], modes: Sequence[_AdditiveScaleMode]
 ) -> Float[np.ndarray, " variant"]:
     """Posterior probability of every fitted variant of the additive model."""
     if len(variants) == 1:

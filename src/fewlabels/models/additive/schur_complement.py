@@ -1,7 +1,7 @@
 """Linear algebra of terms and arm effects: arms are eliminated, so that systems have the size of the number of terms.
 
 Each arm's random effect depends on its own labels only, so that block of the joint precision is diagonal, and its
-Schur complement is the marginal precision of the terms. `marginal_likelihood` is the caller.
+Schur complement is the marginal precision of the terms. `laplace_evidence` is the caller.
 """
 
 from dataclasses import dataclass

@@ -48,13 +48,13 @@ class _ActiveTerms:
     names: tuple[str, ...]  # learned scales
 
     def mean(self) -> Float[np.ndarray, " term"]:
-        """Return the prior mean of every active term of the fit."""
+        """Return the prior mean of every active term in the fit of grades."""
         return np.concatenate(
             [np.full(len(at), block.mean) for block, at in zip(self.blocks, self.columns, strict=True)]
         )
 
     def scale(self, log_scales: LogScales) -> Float[np.ndarray, "setting term"]:
-        """Return the prior standard deviation of every active term of the fit."""
+        """Return the prior standard deviation of every active term in the fit of grades."""
         parts = [np.repeat(_scale_of(block, self.names, log_scales)[:, None], len(at), axis=1) for block, at in zip(self.blocks, self.columns, strict=True)]  # fmt: skip
         return np.concatenate(parts, axis=1)
 
@@ -70,13 +70,13 @@ def fit_effects(
     active = _find_active(_limit_terms(blocks, cells), cells)
     likelihood = GradeLikelihood(active.design, counts)
     log_scales, fits, weight = _integrate_scales(likelihood, active)
-    setting = _allocate(rng, weight, n_draws)
+    setting = _resample(rng, weight, n_draws)
     chosen, ess = _draw_terms(rng, likelihood, active, log_scales, fits, setting)
     return _complete(rng, active, log_scales, *chosen, ess)
 
 
 def _limit_terms(blocks: tuple[EffectBlock, ...], cells: Int[np.ndarray, " labelled"]) -> tuple[EffectBlock, ...]:
-    """Leave out effects that refine others, until the fit has few enough terms that labelled cells need."""
+    """Leave out effects that refine others, until the fit of grades has few enough terms that labelled cells need."""
     for name in OPTIONAL:
         if sum(len(np.unique(block.at[cells])) * block.basis.shape[1] for block in blocks) <= MOST_TERMS:
             break
@@ -85,7 +85,7 @@ def _limit_terms(blocks: tuple[EffectBlock, ...], cells: Int[np.ndarray, " label
 
 
 def _find_active(blocks: tuple[EffectBlock, ...], cells: Int[np.ndarray, " labelled"]) -> _ActiveTerms:
-    """Find the terms of the design of grades that are fitted, as a labelled cell has them."""
+    """Find the terms to fit to grades: those that a labelled cell has."""
     parts = [block.expand(cells) for block in blocks]
     columns = tuple(np.nonzero(np.abs(part).sum(axis=(0, 1)) > 0)[0] for part in parts)
     design = np.concatenate([part[:, :, at] for part, at in zip(parts, columns, strict=True)], axis=2)
@@ -140,7 +140,7 @@ def _draw_terms(
     fits: NormalFits,
     setting: Int[np.ndarray, " draw"],
 ) -> tuple[tuple[Float[np.ndarray, "draw term"], Int[np.ndarray, " draw"]], float]:
-    """Draw the fitted terms from the normal of each setting, and resample them by their importance weights."""
+    """Draw terms of the fit of grades from the normal of each setting, and resample them by importance."""
     normal = rng.standard_normal((len(setting), fits.mode.shape[1]))
     terms = np.empty_like(normal)
     for s in np.unique(setting):
@@ -150,12 +150,12 @@ def _draw_terms(
     exact = likelihood.value(terms) - (precision * (terms - active.mean()) ** 2).sum(axis=1) / 2 + np.log(precision).sum(axis=1) / 2  # fmt: skip
     drawn = np.log(np.diagonal(fits.root, axis1=1, axis2=2)).sum(axis=1)[setting] - (normal**2).sum(axis=1) / 2
     weight, ess = _truncate_weights(exact - drawn - fits.evidence[setting])
-    kept = _allocate(rng, weight, len(setting))
+    kept = _resample(rng, weight, len(setting))
     return (terms[kept], setting[kept]), ess
 
 
 def _truncate_weights(log_weight: Float[np.ndarray, " draw"]) -> tuple[Float[np.ndarray, " draw"], float]:
-    """Normalise the fit's importance weights, truncated at the root of their number; also return Kish's size."""
+    """Normalise and truncate importance weights in the fit of grades; also return Kish's effective size."""
     n = len(log_weight)
     most = logsumexp(log_weight) - np.log(n) / 2
     weight = softmax(np.minimum(log_weight, most))
@@ -170,7 +170,7 @@ def _complete(
     setting: Int[np.ndarray, " draw"],
     ess: float,
 ) -> EffectDraws:
-    """Complete draws of the fitted effects by the terms without labels, drawn from their prior."""
+    """Complete draws of the fit of grades by the terms without labels, drawn from their prior."""
     parts, start = [], 0
     for block, at in zip(active.blocks, active.columns, strict=True):
         scale = _scale_of(block, active.names, log_scales)[setting]
@@ -183,20 +183,20 @@ def _complete(
 
 
 def _scale_of(block: EffectBlock, names: Sequence[str], log_scales: LogScales) -> Float[np.ndarray, " setting"]:
-    """Return the standard deviation of a block's effects at every fitted setting."""
+    """Return the standard deviation of a block's effects at every setting in the fit of grades."""
     if block.fixed_scale is not None:
         return np.full(len(log_scales), block.fixed_scale)
     return np.exp(log_scales[:, names.index(block.name)])
 
 
-def _allocate(rng: Rng, weight: Float[np.ndarray, " item"], n: int) -> Int[np.ndarray, " draw"]:
-    """Resample draws of the fit systematically: `n` indices in proportion to the weights, in random order."""
+def _resample(rng: Rng, weight: Float[np.ndarray, " item"], n: int) -> Int[np.ndarray, " draw"]:
+    """Resample draws of the fit of grades systematically: `n` indices in proportion to weights, in random order."""
     at = np.searchsorted(np.cumsum(weight), (np.arange(n) + rng.random()) / n)
     return rng.permutation(np.minimum(at, len(weight) - 1))
 
 
 def _spread_normals(n: int, dimensions: int) -> LogScales:
-    """Return evenly spread normal points for the fit's scales: an additive recurrence (Roberts 2018), made normal."""
+    """Return evenly spread normal points for the scales in the fit of grades: an additive recurrence (Roberts 2018)."""
     root = 2.0
     for _ in range(30):
         root = (1 + root) ** (1 / (dimensions + 1))
@@ -207,5 +207,5 @@ def _spread_normals(n: int, dimensions: int) -> LogScales:
 def _log_normal(
     points: LogScales, mean: Float[np.ndarray, " scale"], scale: Float[np.ndarray, " scale"]
 ) -> Float[np.ndarray, " setting"]:
-    """Log prior density of the log scales of the fit, up to a constant."""
+    """Log prior density of the log scales in the fit of grades, up to a constant."""
     return -((((points - mean) / scale) ** 2) / 2 + np.log(scale)).sum(axis=1)

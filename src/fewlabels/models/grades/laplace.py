@@ -75,7 +75,7 @@ def _halve_steps(
     likelihood: GradeLikelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms,
     value: Float[np.ndarray, " setting"], step: Terms,
 ) -> tuple[Terms, Float[np.ndarray, " setting"]]:  # fmt: skip
-    """Halve the Newton step to Laplace's mode at every setting until its log density does not fall."""
+    """Halve the Newton step to Laplace's mode of the effects on grades until the log density does not fall."""
     length = np.ones((len(terms), 1))
     for _ in range(MAX_HALVINGS):
         ahead = _log_density(likelihood, mean, precision, terms + length * step)
@@ -90,14 +90,14 @@ def _halve_steps(
 def _log_density(
     likelihood: GradeLikelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms
 ) -> Float[np.ndarray, " setting"]:
-    """Log density that Laplace's approximation is of: log likelihood plus log prior, unnormalised."""
+    """Log posterior density of the effects on grades, unnormalised, which Laplace's approximation is of."""
     return likelihood.value(terms) - (precision * (terms - mean) ** 2).sum(axis=1) / 2
 
 
 def _add_diagonal(
     square: Float[np.ndarray, "setting term term"], diagonal: Terms
 ) -> Float[np.ndarray, "setting term term"]:
-    """Add the prior precision to the information, for Laplace's approximation at every setting."""
+    """Add the prior precision to the information on grades, for Laplace's approximation at every setting."""
     out = square.copy()
     index = np.arange(out.shape[1])
     out[:, index, index] += diagonal

@@ -34,7 +34,7 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ImportanceSample:
     """Weighted points; negligible ones are dropped."""
 
     points: Points
@@ -59,7 +59,7 @@ class Sample:
         return Normal(1.0, mean, (self.weight * away.T) @ away)
 
 
-def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> Sample:
+def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> ImportanceSample:
     """Sample by importance around normal approximations; the proposal is adapted until the weights are reliable."""
     rng, proposals = np.random.default_rng(SEED), tuple(near)
     points, values = np.zeros((0, len(near[0].mean))), np.zeros(0)
@@ -86,11 +86,11 @@ def _adapt(points: Points, log_ratio: Weights) -> Normal:
     return replace(moments, covariance=INFLATION * moments.covariance + MIN_VARIANCE * np.eye(points.shape[1]))
 
 
-def weigh(points: Points, log_ratio: Weights) -> Sample:
+def weigh(points: Points, log_ratio: Weights) -> ImportanceSample:
     """Normalise the importance weights, and find the shape of their tail."""
     weight = softmax(log_ratio)
     kept = weight > NEGLIGIBLE * weight.max()
-    return Sample(points[kept], weight[kept] / weight[kept].sum(), estimate_pareto_k(log_ratio))
+    return ImportanceSample(points[kept], weight[kept] / weight[kept].sum(), estimate_pareto_k(log_ratio))
 
 
 def draw_points(rng: np.random.Generator, parts: Sequence[Normal], n: int) -> Points:

@@ -16,7 +16,7 @@ PerCell = Float[np.ndarray, "draw cell"]
 
 
 @dataclass(frozen=True)
-class Unlabelled:
+class UnlabelledShares:
     """The unlabelled items of a finite pool."""
 
     known: Float[np.ndarray, "cell class"]  # labels
@@ -42,7 +42,7 @@ class JointShares(DrawnBelief):
     classes: TrueClasses
     predicted: Int[np.ndarray, " cell"]
     n_items: Int[np.ndarray, " cell"]
-    unlabelled: Unlabelled | None = None
+    unlabelled: UnlabelledShares | None = None
 
     @property
     def is_discrete(self) -> bool:
@@ -74,7 +74,7 @@ class JointShares(DrawnBelief):
             n_wrong = self.unlabelled.draw_wrong(rng, right)
             n_right, labelled = self.unlabelled.n - n_wrong, self.unlabelled.known
             right = (labelled[np.arange(len(self.predicted)), self.predicted] + n_right) / self.unlabelled.size
-        sums = _WrongSums.start(self.classes, *self.classes.draw(rng, self._sum_hits(n_right)))
+        sums = _JointWrongSums.start(self.classes, *self.classes.draw(rng, self._sum_hits(n_right)))
         actual = np.empty((len(weight), n_scopes, labelled.shape[1]))
         for s in range(n_scopes):
             (cells,) = np.nonzero(scope == s)
@@ -101,7 +101,7 @@ class JointShares(DrawnBelief):
 
 
 @dataclass(frozen=True)
-class _WrongSums:
+class _JointWrongSums:
     """Sums over cells of Dirichlet-multinomial counts: by their means and variances given A and the effects."""
 
     classes: TrueClasses
@@ -112,7 +112,7 @@ class _WrongSums:
     @classmethod
     def start(
         cls, classes: TrueClasses, strength: Float[np.ndarray, " draw"], factor: Float[np.ndarray, "draw class"]
-    ) -> "_WrongSums":
+    ) -> "_JointWrongSums":
         """Normalise the joint shares of every cell, for every draw of A and the effects."""
         after = strength[:, None] + classes.wrong.sum(axis=1)
         whole = np.maximum(factor @ classes.base.T, TINY)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from fewlabels.models.logit.importance_sampling import Normal, Points, Sample, sample
+from fewlabels.models.logit.importance_sampling import ImportanceSample, Normal, Points, sample
 from fewlabels.models.logit.log_posterior import MAX_STEP, LogPosterior, PosteriorPoint, Square, find_mean_shift
 from fewlabels.models.logit.model import N_HYPER, Model, Observations, Params
 from fewlabels.models.logit.random_effects import N_SHIFTS, N_T, NODES, expit
@@ -50,7 +50,7 @@ class LogitComponent:
 
     @property
     def terms(self) -> Float[np.ndarray, " term"]:
-        """The curve's terms in this component of the Laplace approximation."""
+        """The curve's terms in this component of the logit model's Laplace approximation."""
         return self.at[:-N_HYPER]
 
 
@@ -64,11 +64,11 @@ class LogitFit:
     group: Int[np.ndarray, " labelled"]  # groups with labels
     components: tuple[LogitComponent, ...]
     normals: tuple[Normal, ...]  # approximations given each scale of miscalibration
-    sample: Sample | None = None  # where components are importance-sampling points
+    sample: ImportanceSample | None = None  # where components are importance-sampling points
 
     @property
     def is_sampled(self) -> bool:
-        """Are the components of the Laplace fit importance-sampling points instead?"""
+        """Are the components of the logit's Laplace fit importance-sampling points instead?"""
         return self.sample is not None
 
 
@@ -89,7 +89,7 @@ def fit(evidence: Observations, model: Model) -> LogitFit:
 
 
 def _find_modes(evidence: Observations, model: Model) -> "list[_LaplaceMode]":
-    """Find the modes for Laplace's approximation given each scale of miscalibration, each from the one before.
+    """Find the logit model's modes for Laplace's approximation, one for each scale of miscalibration.
 
     Where groups are likely to be never right, or many to be outliers, another mode may have a low curve instead: the search
     is also started from a curve without random effects.
@@ -106,7 +106,7 @@ def _find_modes(evidence: Observations, model: Model) -> "list[_LaplaceMode]":
 
 
 def _mix_moments(weight: Float[np.ndarray, " mode"], modes: "Sequence[_LaplaceMode]") -> tuple[Params, Square]:
-    """Mean and covariance of a mixture of normals, the Laplace approximations."""
+    """Mean and covariance of a mixture of normals, Laplace approximations of the logit model."""
     places = np.stack([mode.mean for mode in modes])
     mean = weight @ places
     within = sum(w * mode.covariance for w, mode in zip(weight, modes, strict=True))
@@ -114,7 +114,7 @@ def _mix_moments(weight: Float[np.ndarray, " mode"], modes: "Sequence[_LaplaceMo
 
 
 def _drop_negligible(components: Sequence[LogitComponent]) -> tuple[LogitComponent, ...]:
-    """Drop components of the Laplace fit of negligible weight, and let the others sum to one."""
+    """Drop components of the logit's Laplace fit of negligible weight, and let the others sum to one."""
     kept = [component for component in components if component.weight > MIN_WEIGHT]
     total = sum(component.weight for component in kept)
     return tuple(replace(component, weight=component.weight / total) for component in kept)
@@ -129,7 +129,7 @@ def integrate(evidence: Observations, near: LogitFit) -> LogitFit:
     return from_sample(problem, near, sample(lambda points: _evaluate_points(problem, points)[0], near.normals))
 
 
-def from_sample(problem: LogPosterior, near: LogitFit, found: Sample) -> LogitFit:
+def from_sample(problem: LogPosterior, near: LogitFit, found: ImportanceSample) -> LogitFit:
     """Return a Laplace fit whose components are weighted points."""
     _, nodes, probability = _evaluate_points(problem, found.points)
     still = np.zeros((*probability.shape[1:], 0))
@@ -147,7 +147,7 @@ def _evaluate_points(
 ) -> tuple[
     Float[np.ndarray, " point"], Float[np.ndarray, "point labelled node"], Float[np.ndarray, "point labelled node"]
 ]:
-    """Evaluate a Laplace fit's points: log posterior, random effects' nodes and their probabilities, in blocks."""
+    """Evaluate points of the logit's Laplace fit: log posterior, random effects' nodes and probabilities, in blocks."""
     n_strata, n_groups = len(problem.evidence.group), len(problem.start)
     step = max(1, most // max(1, n_strata * NODES))
     blocks = [points[i : i + step] for i in range(0, len(points), step)]
@@ -165,7 +165,7 @@ def _evaluate_points(
 
 
 def _initial_guess(problem: LogPosterior) -> Params:
-    """Starting point of the search for Laplace's mode: logistic regression without random effects."""
+    """Start of the search for the logit's Laplace mode: logistic regression without random effects."""
     seen, model = problem.evidence, problem.model
     terms, precision = model.centre, -model.hessian[:-N_HYPER, :-N_HYPER]
     for _ in range(GUESS_STEPS):
@@ -192,12 +192,12 @@ class _LaplaceMode:
 
     @cached_property
     def conditional(self) -> "_LaplaceConditional":
-        """The terms given the hyper-parameters at the mode, by Laplace's approximation."""
+        """The logit's terms given the hyper-parameters at the mode, by Laplace's approximation."""
         return _LaplaceConditional(self.view)
 
     @classmethod
     def find(cls, problem: LogPosterior, at: Params) -> "_LaplaceMode":
-        """Find a mode for Laplace's approximation by Newton's method."""
+        """Find a mode of the logit model by Newton's method."""
         at, view = maximize_newton(
             problem.evaluate, at, lambda view: _invert(-view.hessian) @ view.gradient, max_steps=MAX_STEPS,
             max_halvings=MAX_HALVINGS, min_expected_gain=MIN_EXPECTED_GAIN, max_step=MAX_STEP, noise=NOISE,
@@ -206,23 +206,23 @@ class _LaplaceMode:
 
     @property
     def has_exceptions(self) -> bool:
-        """Is a group with labels more likely than not to be never right, or are many to be outliers?"""
+        """At the logit's mode, is a group with labels likely to be never right, or are many likely to be outliers?"""
         probability = self.view.probability
         outliers = probability[:, N_SHIFTS:].sum(axis=1) > 1 / 2
         return bool(np.any(probability[:, N_T] > 1 / 2) or outliers.sum() > MANY * len(outliers))
 
     def distance(self, other: "_LaplaceMode") -> float:
-        """Mahalanobis distance of another mode."""
+        """Mahalanobis distance of another mode of the logit model."""
         away = other.at - self.at
         return float(np.sqrt(away @ np.linalg.solve(self.covariance, away)))
 
     @property
     def mean(self) -> Params:
-        """Posterior mean of the parameters, by Laplace's approximation."""
+        """Posterior mean of the logit model's parameters, by Laplace's approximation."""
         return self.at + np.append(self.conditional.shift, np.zeros(N_HYPER))
 
     def as_component(self) -> LogitComponent:
-        """Return the mode as one component of the Laplace fit."""
+        """Return the logit's mode as one component of the Laplace fit."""
         return self.conditional.to_component(1.0)
 
     def integrate_over_spread(self) -> list[LogitComponent]:
@@ -233,7 +233,7 @@ class _LaplaceMode:
 
     @cached_property
     def _steps(self) -> Float[np.ndarray, "parameter hyper"]:
-        """Steps from Laplace's mode along the principal directions of the hyper-parameters."""
+        """Steps from the logit's Laplace mode along the principal directions of the hyper-parameters."""
         root = np.linalg.cholesky(self.covariance[-N_HYPER:, -N_HYPER:])
         return np.linalg.solve(root, self.covariance[-N_HYPER:]).T
 
@@ -246,12 +246,12 @@ class _LaplaceConditional:
 
     @cached_property
     def covariance(self) -> Square:
-        """Covariance of the terms given the hyper-parameters, by Laplace's approximation."""
+        """Covariance of the logit's terms given the hyper-parameters, by Laplace's approximation."""
         return _invert(-self.view.hessian[:-N_HYPER, :-N_HYPER])
 
     @cached_property
     def shift(self) -> Float[np.ndarray, " term"]:
-        """Posterior mean of the terms minus the point."""
+        """Posterior mean of the logit's terms minus the point, given the hyper-parameters."""
         return self._step + find_mean_shift(self.view, self.covariance)
 
     @property
@@ -262,12 +262,12 @@ class _LaplaceConditional:
 
     @cached_property
     def _step(self) -> Float[np.ndarray, " term"]:
-        """Newton step of the terms given the hyper-parameters, limited in length."""
+        """Newton step of the logit's terms given the hyper-parameters, limited in length."""
         step = self.covariance @ self.view.gradient[:-N_HYPER]
         return step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), MAX_STEP))
 
     def to_component(self, weight: float) -> LogitComponent:
-        """Return a component of this weight."""
+        """Return a component of the logit's Laplace fit of this weight."""
         view = self.view
         return LogitComponent(
             view.at, self.shift, weight, self.covariance, view.grid.nodes, view.probability, view.score_by_node
@@ -275,6 +275,6 @@ class _LaplaceConditional:
 
 
 def _invert(precision: Square) -> Square:
-    """Invert the precision of Laplace's approximation; away from the mode, by absolute eigenvalues."""
+    """Invert the precision of the logit's Laplace approximation; away from the mode, by absolute eigenvalues."""
     values, vectors = np.linalg.eigh((precision + precision.T) / 2)
     return (vectors / np.maximum(np.abs(values), MIN_CURVATURE)) @ vectors.T

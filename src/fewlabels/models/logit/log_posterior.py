@@ -16,8 +16,8 @@ from fewlabels.models.logit.random_effects import (
     LOOSE,
     MAX_LOGIT,
     N_SHIFTS,
-    Grid,
     OutlierGrid,
+    RandomEffectGrid,
     Spread,
     clip_magnitude,
     expit,
@@ -34,7 +34,7 @@ PerStratum = Float[np.ndarray, " stratum"]
 class MarginalLikelihood:
     """Marginal log likelihood of each group, and the posterior probabilities of its random effect's nodes."""
 
-    grid: Grid
+    grid: RandomEffectGrid
     right: Float[np.ndarray, "stratum shift"]
     log_likelihood: Float[np.ndarray, " labelled"]
     probability: Float[np.ndarray, "labelled node"]
@@ -46,7 +46,7 @@ class PosteriorPoint:
 
     log_posterior: "LogPosterior"
     at: Params
-    grid: Grid
+    grid: RandomEffectGrid
     right: Float[np.ndarray, "stratum shift"]
     value: float
     probability: Float[np.ndarray, "labelled node"]

@@ -72,7 +72,7 @@ class OutlierGrid:
 
 
 @dataclass(frozen=True)
-class Grid:
+class RandomEffectGrid:
     """Quadrature grid of each group's random effect, with derivatives of the log density.
 
     The derivatives are by log σ and by the logits of the probabilities to be never right and to be an outlier; mixed ones
@@ -119,7 +119,7 @@ class RandomEffects:
 
     degrees_of_freedom: float = 4.0  # of the Student t
 
-    def build_grid(self, spread: Spread, centre: PerGroup, width: PerGroup, outliers: OutlierGrid) -> Grid:
+    def build_grid(self, spread: Spread, centre: PerGroup, width: PerGroup, outliers: OutlierGrid) -> RandomEffectGrid:
         """Build the grid of the t, one more node for groups that are never right, and add a grid for outliers.
 
         Centre and width are the mode and the standard deviation of each group's random effect by its labels.
@@ -130,7 +130,7 @@ class RandomEffects:
         some = 1 - never
         nodes = np.concatenate([at, zero + NEVER, outliers.nodes], axis=1)
         kept = np.concatenate([some * (1 - outlier) * weight, never + zero, some * outlier * outliers.weight], axis=1)
-        return Grid(nodes, kept, never + zero, outlier + zero, derive)
+        return RandomEffectGrid(nodes, kept, never + zero, outlier + zero, derive)
 
     def _build_t(
         self, scale: Value, centre: Float[np.ndarray, "group 1"], width: Float[np.ndarray, "group 1"]

@@ -11,7 +11,7 @@ from fewlabels.distributions.finite_pool import ResidualVariance
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.logit.confusion import ClassShares
 from fewlabels.models.logit.joint import CellAccuracies, JointAccuracies
-from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.joint_shares import JointShares, UnlabelledShares
 from fewlabels.models.priors import PriorFit
 
 MIN_STRENGTH = 0.1  # least strength of a matched Beta, in labels,
@@ -92,5 +92,5 @@ def _build_joint(
     """Build the joint belief of all cells that goes with their prior."""
     if shares is None:
         return JointAccuracies(cells.names, accuracies, cells.outcomes, rest, residual_variance)
-    unlabelled = None if rest is None else Unlabelled(cells.labels, rest, residual_variance)
+    unlabelled = None if rest is None else UnlabelledShares(cells.labels, rest, residual_variance)
     return JointShares(cells.names, accuracies, shares.classes, cells.predicted, cells.n_items, unlabelled)

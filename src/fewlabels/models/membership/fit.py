@@ -70,7 +70,7 @@ def learn_attribution(
 def _estimate_potential(
     rng: np.random.Generator, evidence: LogScores, separate: tuple[TemperatureScaling, ...], terms: Terms
 ) -> Joint:
-    """Fit the potential to all items: log P(a), less the base rates that the classifiers already contain."""
+    """Fit the part of P(arm | item) that all items tell: log P(a), less the base rates that classifiers contain."""
     calibrated = [one.apply(log) for one, log in zip(separate, evidence, strict=True)]
     shares = [chance.mean(axis=0) for chance in calibrated]
     log_ratios = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))

@@ -170,22 +170,22 @@ class _PotentialPoint:
 
     @property
     def value(self) -> float:
-        """Log posterior of temperatures and potential, up to a constant."""
+        """Log posterior of the potential and temperatures, up to a constant."""
         return self.likelihood.value + self.prior.penalise(self.at)
 
     @cached_property
     def gradient(self) -> Params:
-        """Gradient of the log posterior of temperatures and potential."""
+        """Gradient of the log posterior of the potential and temperatures."""
         return self.likelihood.gradient - (self.at - self.prior.centre) / self.prior.spread**2
 
     @cached_property
     def covariance(self) -> Square:
-        """Covariance of the normal approximation of temperatures and potential."""
+        """Covariance of the normal approximation of the potential and temperatures."""
         return np.linalg.inv(self.likelihood.hessian + np.diag(self.prior.spread**-2))
 
 
 def learn_jointly(gold: GoldItems, start: Float[np.ndarray, " axis"], common: float) -> Learned:
-    """Learn temperatures and the potential's coefficients together; `start` are temperatures calibrated separately."""
+    """Learn the potential's coefficients together with temperatures; `start` are temperatures calibrated separately."""
     n_axes, n_single, given = len(gold.evidence), gold.terms.n_single, gold.given
     first, n_terms = n_axes + N_OFFSETS, len(given.weights)
     centre, spread = (
@@ -201,7 +201,7 @@ def learn_jointly(gold: GoldItems, start: Float[np.ndarray, " axis"], common: fl
 
 
 def _maximize_posterior(gold: GoldItems, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
-    """Find the mode of temperatures and potential by Newton's method, with an update of the scales after each step."""
+    """Find the mode of the potential and temperatures by Newton's method, with an update of the scales each step."""
     point = _evaluate_posterior(gold, prior, at)
     for _ in range(MOST_STEPS):
         step = point.covariance @ point.gradient
@@ -218,5 +218,5 @@ def _maximize_posterior(gold: GoldItems, at: Params, prior: _Prior) -> tuple[Par
 
 
 def _evaluate_posterior(gold: GoldItems, prior: _Prior, at: Params) -> _PotentialPoint:
-    """Evaluate the posterior of temperatures and potential at a point."""
+    """Evaluate the posterior of the potential and temperatures at a point."""
     return _PotentialPoint(at, gold.evaluate(at), prior)

@@ -21,17 +21,17 @@ class Pool:
 
     @property
     def n_items(self) -> int:
-        """Number of items of the pool."""
+        """Number of items of the compiled pool."""
         return len(self.cell)
 
     @property
     def n_groups(self) -> int:
-        """Number of groups of the pool."""
+        """Number of groups of the compiled pool."""
         return len(self.share)
 
     @property
     def n_cells(self) -> int:
-        """Number of cells of the pool."""
+        """Number of cells of the compiled pool."""
         return len(self.group)
 
     @property

@@ -16,7 +16,7 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.models.baselines import WARM_START_LABELS
 from fewlabels.models.priors import Prior, PriorFit, Reads
 

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from fewlabels.data.groups import bins, column, everything, predicted, ranges
     from fewlabels.data.parsing import cross
     from fewlabels.data.predictions import Predictions
-    from fewlabels.distributions.beta import Beta
-    from fewlabels.distributions.dirichlet import Dirichlet
+    from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
     from fewlabels.distributions.draws import Draws
     from fewlabels.errors import InputError
     from fewlabels.metrics.metric import (
@@ -110,8 +109,7 @@ _EXPORTS = {
     "data.groups": ("bins", "column", "everything", "predicted", "ranges"),
     "data.parsing": ("cross",),
     "data.predictions": ("Predictions",),
-    "distributions.beta": ("Beta",),
-    "distributions.dirichlet": ("Dirichlet",),
+    "distributions.beta_dirichlet": ("Beta", "Dirichlet"),
     "distributions.draws": ("Draws",),
     "errors": ("InputError",),
     "metrics.metric": ("accuracy", "balanced_accuracy", "brier", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_",

@@ -51,7 +51,7 @@ from fewlabels.active.simulation.kernels.rules import (
     RuleKind,
     multi_play,
 )
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 

@@ -29,7 +29,7 @@ from fewlabels.active.policies import thompson
 from fewlabels.active.simulation.dispatch import find_problem, run_policy
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
 from fewlabels.active.simulation.replay import ReplayRun
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.metrics.metric import Metric, accuracy, ece
 from fewlabels.models.priors import from_scores, pseudo_counts

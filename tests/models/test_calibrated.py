@@ -12,8 +12,7 @@ from fewlabels.active.simulation.labelled_pool import make_labelled_pool
 from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.data.counts import STRATA
 from fewlabels.data.tabulation import count_pool
-from fewlabels.distributions.beta import Beta
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
 from fewlabels.models.inference import infer
 from fewlabels.reporting.html.assessment_text import headline

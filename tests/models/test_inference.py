@@ -8,7 +8,7 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels.distributions import budgets
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS

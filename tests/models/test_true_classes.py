@@ -9,7 +9,7 @@ from makers import make_tally
 from scipy.special import gammaln, logsumexp
 
 import fewlabels as fl
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import metric_sampler as limits
 from fewlabels.models.baselines import IndependentBetas

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri, stdtrit
 
 from fewlabels.analyses.assessment_rows import Estimate
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.errors import count
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.posterior import Posterior

@@ -7,7 +7,7 @@ import numpy as np
 
 from fewlabels.analyses.provenance import digest_counts
 from fewlabels.data.counts import CountTable
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import choose_words, count, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betainc, betaincinv
 
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.errors import InputError
 from fewlabels.text import format_probability
 

@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Conjugate, include_mean
-from fewlabels.distributions.beta import Beta
 from fewlabels.distributions.beta_binomial import count_interval
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.matched_counts import draw_matched_counts
 from fewlabels.distributions.quantiles import Array
 from fewlabels.distributions.randomness import Rng

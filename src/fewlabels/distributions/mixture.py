@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.distributions.belief import Belief, Conjugate
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import MIN_DRAWS
-from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.distributions.quantiles import TINY, Array
 from fewlabels.distributions.randomness import Rng
 

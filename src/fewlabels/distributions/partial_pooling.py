@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln, expit, log_expit, logit, softmax
 
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.randomness import Rng
 
 WIDEST, N_SHIFTS, ROUNDS = 9.0, 31, 20

@@ -11,9 +11,8 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Cells, CountTable
 from fewlabels.distributions.belief import Belief
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.class_masses import ClassMassDraws
-from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.sparse_draws import SparseDraws

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names

@@ -8,9 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fewlabels.data.counts import CountTable
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
-from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.distributions.mixture import match_moments
 from fewlabels.metrics.evaluate import Evaluation, build_evaluation
 from fewlabels.metrics.metric import Cost, Metric, ScoringRule

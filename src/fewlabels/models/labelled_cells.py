@@ -8,8 +8,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
-from fewlabels.distributions.beta import Beta
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.evaluate import Evaluation, Theta
 from fewlabels.metrics.metric import Metric

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.partial_pooling import fit_prior_level
 from fewlabels.distributions.randomness import Rng

@@ -12,11 +12,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fewlabels.distributions.belief import Belief, Conjugate, include_mean
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws, limit_covariance_draws
 from fewlabels.distributions.covariance import CellCovariance, estimate_covariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
-from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
@@ -163,7 +162,7 @@ class Posterior(LabelledCells):
 
     @cached_property
     def _samples(self) -> tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]:
-        """Draws per group and overall."""
+        """Draws of the posterior per group and overall."""
         if self.parts:
             groups, overall = zip(*(part._samples for part in self.parts), strict=True)
             return np.concatenate(groups), np.concatenate(overall)

@@ -13,9 +13,8 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Belief, Conjugate
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.covariance import CellCovariance
-from fewlabels.distributions.dirichlet import Dirichlet
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Reads
 

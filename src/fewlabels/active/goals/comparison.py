@@ -18,7 +18,7 @@ from fewlabels.active.goals.goal import (
 from fewlabels.active.goals.inspection import inspect
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
     PANELS,

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 
 from fewlabels.data.counts import NONE
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.metrics.metric import selection_rate
 from fewlabels.models.grades.allocation import MIN_SEEN
 from fewlabels.models.grades.mean_grades import MeanGrades

@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.beta import Beta
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Cost, ScoringRule
 from fewlabels.models.posterior import Posterior

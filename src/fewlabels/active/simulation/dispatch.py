@@ -35,8 +35,7 @@ from fewlabels.active.simulation.kernels.problems import Cost as CostProblem
 from fewlabels.active.simulation.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Rule, RuleKind, multi_play
 from fewlabels.active.simulation.replay import ReplayRun, follow_posterior, next_refit
 from fewlabels.active.simulation.replay_measures import choose_measures, measure_true_verdict
-from fewlabels.distributions.beta import Beta
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
 

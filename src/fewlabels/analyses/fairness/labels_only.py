@@ -133,7 +133,7 @@ def _require_no_scores(quantity: GroupMetric) -> None:
 
 
 def _labelled_masses(strata: Strata) -> Masses:
-    """The labelled items of every stratum."""
+    """The labelled items of every stratum, which are all that counts for labels alone."""
     return Masses(strata, strata.n_labels[None].astype(np.float64), strata.n_positive[None].astype(np.float64))
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.beta import Beta
-from fewlabels.distributions.dirichlet import Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.models.logit.true_classes import TrueClasses, fit_true_classes, one_hot_predicted
 
 

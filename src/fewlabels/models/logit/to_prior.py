@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.beta import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.finite_pool import ResidualVariance
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.logit.confusion import ClassShares

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from fewlabels.models.membership.arms import MOST_ARMS
 from fewlabels.models.membership.attribution import Attribution
-from fewlabels.models.membership.fit import Method, learn_attribution
+from fewlabels.models.membership.fit import Method, fit_membership
 from fewlabels.models.membership.scores import Scores
 
 MOST_CONTEXTS, MOST_CLASSES = 12, 4
@@ -75,7 +75,7 @@ def attribute_in_context(
         names = (*names, NAME) if names else ()
 
     def learn(resampled: Int[np.ndarray, " gold"] | None) -> Attribution:
-        return learn_attribution(scores, known, rows, method=method, seed=seed, names=names, resampled=resampled)
+        return fit_membership(scores, known, rows, method=method, seed=seed, names=names, resampled=resampled)
 
     first = learn(None)
     arms, where = np.unique(first.arms[:, : place.shape[1]], axis=0, return_inverse=True)

@@ -21,7 +21,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 Known = Int[np.ndarray, "gold axis"]
 
 
-def learn_attribution(
+def fit_membership(
     scores: Scores,
     gold: Known,
     gold_rows: Int[np.ndarray, " gold"],
@@ -41,7 +41,7 @@ def learn_attribution(
 
     >>> score = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     >>> none = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    >>> found = learn_attribution((score, score), *none, method="raw")
+    >>> found = fit_membership((score, score), *none, method="raw")
     >>> (100 * found.assign((score, score)).toarray()[0]).round().astype(int).tolist()
     [81, 9, 9, 1]
     """

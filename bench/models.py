@@ -23,7 +23,7 @@ from bench.models_page import ASKED, BESIDE, BUDGETS, GENEROUS, RANDOM, render
 from fewlabels.active.goals.models import find_joint
 from fewlabels.active.model_design import design_for_models
 from fewlabels.active.parsing import resolve_design
-from fewlabels.active.simulation.model_replay import ModelPool, ModelRun
+from fewlabels.active.simulation.model_replay import ModelReplay, ModelReplayPool
 from fewlabels.analyses.models.checks import choose_strata
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.counts import CountTable
@@ -95,7 +95,7 @@ class Replays:
         named = pool.name_by_agreement() if len(pool.classes) > len(pool.models) else pool
         aggregated = aggregate_pool(named, design.by, bins=design.bins, strata=choose_strata(len(pool.models)))
         self.family, self.counts, self.n_classes = family, to_count_table(aggregated), len(pool.classes)
-        self.run = ModelRun(ModelPool.from_labelled(self.counts), design)
+        self.run = ModelReplay(ModelReplayPool.from_labelled(self.counts), design)
         first, right = self._first, self._right
         items = self.counts.n_items
         self.truth = ((first == right[:, None]).T @ items) / items.sum()

@@ -33,8 +33,8 @@ from bench.replay_problems import (
     seek_least_accurate,
     seek_least_calibrated,
 )
-from fewlabels.active.simulation.kernels.loop import choose
-from fewlabels.active.simulation.kernels.measures import measure_estimate
+from fewlabels.active.simulation.kernels.compiled_measures import measure_estimate
+from fewlabels.active.simulation.kernels.labelling_loop import choose
 from fewlabels.active.simulation.kernels.problems import Problem, RopeComparison
 from fewlabels.active.simulation.kernels.rules import THOMPSON, TOP_TWO, Rule, multi_play
 

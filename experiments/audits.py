@@ -17,8 +17,9 @@ from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
-from fewlabels.analyses.fairness.quantities import RATES, Masses
+from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
+from fewlabels.analyses.fairness.group_metrics import RATES, Masses
+from fewlabels.analyses.fairness.methods import METHODS, Method
 from fewlabels.analyses.fairness.strata import EDGE, Strata
 from fewlabels.analyses.fairness.stratification import BORDERS
 from fewlabels.models.hmc import ChainSettings as Chains

@@ -7,17 +7,17 @@ import pandas as pd
 
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 
-def estimate_ece(run: Run, order: Ints) -> float:
+def estimate_ece(run: ReplayRun, order: Ints) -> float:
     """Σ p_b |θ̂_b − s_b| over the groups of a trial, with posterior means (002, Eq. 1)."""
     known = run.infer_posterior(order)
     cells = known.evaluation.cells
     return float(cells.n_items @ np.abs(known.belief.mean() - cells.score) / cells.n_items.sum())
 
 
-def replay_ece(run: Run, n_labels: Sequence[int], effort: Effort, name: str) -> Curve:
+def replay_ece(run: ReplayRun, n_labels: Sequence[int], effort: Effort, name: str) -> Curve:
     """Play a trial whose groups are bins, and estimate the ECE at these label counts."""
 
     def once(seed: Seed) -> list[float]:

@@ -14,7 +14,7 @@ from experiments.replays import Effort, Floats, Ints, Seed, repeat
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.models.priors import pseudo_counts
 
 NEAR = 0.05
@@ -44,7 +44,7 @@ def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:
 
 
 def _compare(labelled: LabelledPool, method: Method, a: str, b: str, effort: Effort) -> Floats:
-    run = Run(labelled, fl.Compare(a, b), method.choose(), method.prior, finite_pool=False)
+    run = ReplayRun(labelled, fl.Compare(a, b), method.choose(), method.prior, finite_pool=False)
     two = (run.start.position(a), run.start.position(b))
     budget = int(run.start.n_items[list(two)].sum())
 
@@ -54,7 +54,7 @@ def _compare(labelled: LabelledPool, method: Method, a: str, b: str, effort: Eff
     return np.array(repeat(once, effort))
 
 
-def weigh_path(run: Run, order: Ints, two: Sequence[int]) -> Floats:
+def weigh_path(run: ReplayRun, order: Ints, two: Sequence[int]) -> Floats:
     """Chances of below, equivalent and above after every label, (label, region)."""
     assert isinstance(run.goal, fl.Compare)
     right, group = run.labelled.right[order], run.labelled.group[order]

@@ -13,7 +13,7 @@ from fewlabels.analyses.fairness.calibration_curves import (
     MAX_LOG_FACTOR,
     MAX_LOG_SLOPE,
     MAX_LOGIT,
-    Curves,
+    CalibrationCurves,
     helmert_expand,
 )
 from fewlabels.models.hmc import PerChain, Points
@@ -21,7 +21,7 @@ from fewlabels.models.hmc import PerChain, Points
 FIRST_STRAIGHT = 2  # part of a curve that enters as it is; those before are exponentials
 
 
-class CompiledCurves(Curves):
+class CompiledCurves(CalibrationCurves):
     """The same curves, and faster where there are few labels and groups."""
 
     def __call__(self, at: Points) -> tuple[PerChain, Points]:

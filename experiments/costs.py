@@ -12,7 +12,7 @@ from experiments.published import Row
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table, show
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 FACTORS = (1, 2, 5, 10)
 METHODS = (FLAT, IPRIOR, ACTIVE)
@@ -31,7 +31,7 @@ def _find_once(options: Options, dataset: Dataset, matrix: str, factor: float, m
     labelled = lay_out_classes(options.pools, dataset, probabilities=True)
     goal = FindWorst(MATRICES[matrix](find_superclasses(options.pools), factor), m)
     at, effort = options.mark(labelled.n_items), options.effort(RUNS)
-    return [search(Run(labelled, goal, way.choose(m), way.prior), at, effort, way.name) for way in METHODS]
+    return [search(ReplayRun(labelled, goal, way.choose(m), way.prior), at, effort, way.name) for way in METHODS]
 
 
 def tabulate_costs(options: Options, matrix: str, published: Mapping[tuple[int, int], Row], number: int) -> Page:

@@ -8,7 +8,7 @@ from experiments.published import Row
 from experiments.replays import Curve, Effort, replay
 from experiments.tables import show, show_error
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 Curves = Mapping[str, Curve]
 HEADER = (
@@ -21,7 +21,7 @@ def measure_errors(labelled: LabelledPool, n_labels: Sequence[int], effort: Effo
     """RMSE of group accuracy in points, for every method."""
     found = {}
     for method in ALL:
-        run = Run(labelled, fl.Estimate(), method.choose(), method.prior)
+        run = ReplayRun(labelled, fl.Estimate(), method.choose(), method.prior)
         curve = replay(run, "rmse", n_labels, effort, method.name)
         found[method.name] = curve._replace(values=100 * curve.values)
     return found

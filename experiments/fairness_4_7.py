@@ -8,8 +8,9 @@ from experiments.options import Options, start
 from experiments.published_fairness import MODELS, PRIOR_SENSITIVITY_N, TABLE_4_7
 from experiments.studies import NOTES, OURS, RUNS
 from experiments.tables import Page, Table, show
-from fewlabels.analyses.fairness.calibration_curves import SHAPES, Shape
-from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
+from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, CurveShape
+from fewlabels.analyses.fairness.methods import METHODS, Method
 
 POOL = "adult_race"
 ALPHAS = (0.1, 0.5, 1.0, 1.5, 2.0, 5.0, 10.0)  # of the 22 that are printed
@@ -44,7 +45,7 @@ def _scale(alpha: float) -> Method:
     terms = [replace(t, level=t.level.times(alpha), spread=t.spread.times(alpha)) for t in SHAPES["beta"]]
     method = METHODS["bc"]
     assert isinstance(method, CalibratedMethod)
-    return hasten(replace(method, shape=Shape(tuple(terms))))
+    return hasten(replace(method, shape=CurveShape(tuple(terms))))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from experiments.audits import RATES_ASKED, Audit, hasten, read_audit
 from experiments.options import Options, start
 from experiments.studies import OURS, QUICK_CELLS
 from experiments.tables import Page, Table, show
-from fewlabels.analyses.fairness.estimators import METHODS, Sample
-from fewlabels.analyses.fairness.quantities import RATES
+from fewlabels.analyses.fairness.group_metrics import RATES
+from fewlabels.analyses.fairness.methods import METHODS, MethodDraws
 
 CELLS = (("adult_race", "rf"), ("adult_sex", "mlp"), ("compas-r_sex", "mlp"), ("compas-r_sex", "nb"))
 FEW, TIMES, RUNS = (20, 100), (2, 10), 20
@@ -66,7 +66,7 @@ def _follow_once(audit: Audit, n: int, seed: int, run: int) -> Iterator[np.ndarr
         )
 
 
-def _subtract(sample: Sample, rate: str) -> np.ndarray:
+def _subtract(sample: MethodDraws, rate: str) -> np.ndarray:
     values = sample.value(RATES[rate])
     return values[:, 1] - values[:, 0]
 

@@ -12,10 +12,10 @@ import numpy as np
 from experiments.replays import Floats, Ints
 from fewlabels.active.simulation.dispatch import find_problem
 from fewlabels.active.simulation.kernels.checkpoints import trace_outcomes
-from fewlabels.active.simulation.kernels.measures import true_gains
+from fewlabels.active.simulation.kernels.compiled_measures import true_gains
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 Search = Rate | CalibrationError | Cost
 
@@ -28,7 +28,7 @@ class Worth(NamedTuple):
     strength: Floats  # per cell, in labels
 
 
-def rank_known(run: Run, order: Ints, at: Ints) -> Floats:
+def rank_known(run: ReplayRun, order: Ints, at: Ints) -> Floats:
     """MRR of the truly worst m at these label counts, by expected values of exactly the items of the pool."""
     problem = find_problem(run)
     assert isinstance(problem, Search)

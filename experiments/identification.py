@@ -15,7 +15,7 @@ from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.simulation.dispatch import measure, run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.priors import Prior
 
@@ -39,10 +39,10 @@ def find_by(labelled: LabelledPool, metric: Metric, m: int, method: Method, at: 
 def _find_once(
     labelled: LabelledPool, goal: FindWorst, policy: Policy, prior: Prior, at: tuple[int, ...], effort: Effort
 ) -> Curve:
-    return search(Run(labelled, goal, policy, prior), np.array(at), effort)
+    return search(ReplayRun(labelled, goal, policy, prior), np.array(at), effort)
 
 
-def search(run: Run, at: Ints, effort: Effort, name: str = "") -> Curve:
+def search(run: ReplayRun, at: Ints, effort: Effort, name: str = "") -> Curve:
     """MRR at these label counts, read in two ways."""
 
     def once(seed: Seed) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.active.simulation.parallel import call_single_threaded, spread
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.active.simulation.simulate import run_once
 from fewlabels.data.groups import Groups
 
@@ -75,7 +75,7 @@ def repeat(once: Callable[[Seed], Found], effort: Effort) -> list[Found]:
     return [found, *spread((delayed(once)(seed) for seed in others), n_jobs=effort.jobs, prefer="threads")]
 
 
-def replay(run: Run, measure: str, n_labels: Sequence[int] | Ints, effort: Effort, name: str = "") -> Curve:
+def replay(run: ReplayRun, measure: str, n_labels: Sequence[int] | Ints, effort: Effort, name: str = "") -> Curve:
     """Play a trial, and look at one measure at these label counts."""
     at = np.asarray(n_labels, dtype=np.int64)
     runs = repeat(lambda seed: run_once(run, at, seed)[measure], effort)

@@ -14,9 +14,9 @@ from experiments.terrains import Site, list_sites
 from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.models.baselines import WARM_START_LABELS
 from fewlabels.models.priors import Prior, PriorFit, Reads
 
@@ -105,7 +105,7 @@ def replay(site: Site, looks: Ints, effort: Effort) -> dict[str, Floats]:
 def _play(site: Site, way: str, looks: Ints, seed: list[int]) -> Floats:
     """Macro and worst error at every look, (measure, look)."""
     terrain, (prior, goal, policy) = site.make(seed[1]), WAYS[way]
-    run = Run(terrain.labelled(), goal, policy, prior)
+    run = ReplayRun(terrain.labelled(), goal, policy, prior)
     order = run.run_policy(np.random.default_rng([*seed, 4]), int(looks[-1]))
     out = []
     for n in looks:

@@ -15,7 +15,7 @@ from experiments.uncertain_terrains import Hearsay, Place, list_places
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, fit_uncertain
 from fewlabels.models.baselines import WARM_START_LABELS
-from fewlabels.models.membership.fit import learn_attribution
+from fewlabels.models.membership.fit import fit_membership
 from fewlabels.models.membership.fractional_counts import count_fractionally
 
 RUNS = 5
@@ -79,7 +79,7 @@ def _assign(hearsay: Hearsay, way: str, known: Ints) -> SoftAssignment:
         n, arm = len(hearsay.arm), hearsay.arm
         chance = csr_array((np.ones(n), (np.arange(n), arm)), shape=(n, len(level)))
     else:
-        model = learn_attribution(hearsay.scores, hearsay.place[known], known, method=WAYS[way])
+        model = fit_membership(hearsay.scores, hearsay.place[known], known, method=WAYS[way])
         level, chance = model.arms, model.assign(hearsay.scores, hearsay.place[known], known)
     kept = np.asarray(chance.sum(axis=0)).reshape(-1) > 0
     return SoftAssignment(

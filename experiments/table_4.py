@@ -9,8 +9,8 @@ from experiments.pools import DENSENET, NEWS, WIDERESNET, Dataset
 from experiments.published import TABLE_4
 from experiments.replays import Curve, lay_out_classes, replay
 from experiments.tables import Page, Table, show_error
-from fewlabels.active.simulation.measures import measure_confusion
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
+from fewlabels.active.simulation.replay_measures import measure_confusion
 
 PER_CLASS = (2, 5, 10)
 RUNS = 1000
@@ -39,10 +39,10 @@ def _measure(options: Options, dataset: Dataset) -> Iterator[list[str]]:
     labelled = lay_out_classes(options.pools, dataset, probabilities=True)
     counts = [options.limit(n * len(labelled.tally.groups)) for n in PER_CLASS]
     goal = fl.Estimate(fl.confusion)
-    scores = Run(labelled, goal, fl.random, fl.from_scores())
+    scores = ReplayRun(labelled, goal, fl.random, fl.from_scores())
     unlabelled = measure_confusion(scores, scores.start)["rmse"]
     for method in METHODS:
-        run = Run(labelled, goal, method.choose(), method.prior)
+        run = ReplayRun(labelled, goal, method.choose(), method.prior)
         yield _lay_row(dataset, replay(run, "rmse", counts, options.effort(RUNS), method.name), unlabelled)
 
 

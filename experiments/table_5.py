@@ -14,7 +14,7 @@ from experiments.pools import CIFAR10, PAPER, Dataset, add_deciles, read_pool
 from experiments.published import TABLE_5
 from experiments.replays import Curve, lay_out
 from experiments.tables import Page, Table
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 N_LABELS = (20, 30, 50, 60, 100, 110)
 THEIRS = {30: 20, 60: 50, 110: 100}  # labels of ours: the row they seem to print them in
@@ -50,7 +50,7 @@ def _replay(options: Options, dataset: Dataset) -> Estimates:
     counts = [options.limit(n) for n in N_LABELS]
     curves = {}
     for method in ALL:
-        run = Run(labelled, fl.Estimate(), method.choose(), method.prior)
+        run = ReplayRun(labelled, fl.Estimate(), method.choose(), method.prior)
         curves[method.name] = replay_ece(run, counts, options.effort(RUNS), method.name)
     wide = cut_evenly(pool["score"].to_numpy(dtype=np.float64), 20)
     return Estimates(dataset, curves, true_ece(pool, pool["decile"].to_numpy(dtype=np.int64)), true_ece(pool, wide))

@@ -7,7 +7,7 @@ import numpy as np
 
 import fewlabels as fl
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.models.inference import infer
 
 VANISHING = 1e-9  # the strength of a prior that says nothing

@@ -8,7 +8,7 @@ import numpy as np
 from bench.coverage.cases import Bools, Case, Floats
 from bench.coverage.trials import CLAIMS, LEVEL, Counts, Trial, contains, mass, start, try_out
 from bench.harness.rows import Row
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.models.priors import Prior
 
 

@@ -8,8 +8,9 @@ from scipy.special import betaln
 
 from bench.coverage.cases import Bools, Case, Floats, Ints
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.distributions.belief import Beta, include_mean
+from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.beta_binomial import EXACT_UP_TO
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import accuracy
 from fewlabels.models.inference import infer

@@ -12,7 +12,7 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import ALL, FLAT, OURS, THEIRS, Figures, Way, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 EACH = (2, 5, 10)  # labels per class
 ROUNDING = 1e-9
@@ -41,7 +41,7 @@ def _describe_intervals(found: dict[Way, Figures], i: int) -> dict[str, float]:
     return out | {f"{way}: width": width[way] / width[FLAT] for way in OURS}
 
 
-def _play(run: Run, budgets: list[int], seed: int) -> Figures:
+def _play(run: ReplayRun, budgets: list[int], seed: int) -> Figures:
     """Error, coverage and width at every budget."""
     order = run_policy(run, np.random.default_rng(seed), max(budgets))
     out = []

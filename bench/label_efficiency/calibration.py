@@ -13,7 +13,7 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import Pool
 from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 
 FEW = (20, 50, 100)  # labels in all
 ROUNDING = 1e-9
@@ -36,7 +36,7 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _play(run: Run, budgets: list[int], seed: int) -> Figures:
+def _play(run: ReplayRun, budgets: list[int], seed: int) -> Figures:
     """Error of the ECE made of expected accuracies of bins."""
     order = run_policy(run, np.random.default_rng(seed), max(budgets))
     true = _add_up(run, run.truth)
@@ -44,11 +44,11 @@ def _play(run: Run, budgets: list[int], seed: int) -> Figures:
     return {"relative": np.abs(found - true) / true}
 
 
-def _add_up(run: Run, accuracy: np.ndarray) -> float:
+def _add_up(run: ReplayRun, accuracy: np.ndarray) -> float:
     return float(run.start.share @ np.abs(accuracy - run.start.evaluation.cells.score))
 
 
-def _reckon_noise(run: Run) -> float:
+def _reckon_noise(run: ReplayRun) -> float:
     """Mean absolute error of the mean gap from one label, relative to the ECE; labels are spread over bins as items are."""
     doubt = run.start.share @ (run.truth * (1 - run.truth))
     return sqrt(2 / pi * doubt) / _add_up(run, run.truth)

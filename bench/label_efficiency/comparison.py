@@ -14,7 +14,7 @@ from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import FLAT, OURS, THEIRS, Figures, Way, repeat
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.measures import measure_verdict
+from fewlabels.active.simulation.replay_measures import measure_verdict
 
 ROPE = 0.05
 PAIRS, SMALLEST = 10, 20  # pairs of groups to compare, of at least so many items

@@ -13,8 +13,8 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.measures import measure_confusion
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
+from fewlabels.active.simulation.replay_measures import measure_confusion
 
 FIRST = 10  # labels in all
 BUDGETS = (f"{FIRST} labels", *(f"{each} labels per class" for each in EACH))
@@ -38,7 +38,7 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _play(run: Run, budgets: list[int], seed: int) -> Figures:
+def _play(run: ReplayRun, budgets: list[int], seed: int) -> Figures:
     order = run_policy(run, np.random.default_rng(seed), max(budgets))
     return {"rmse": np.array([measure_confusion(run, run.infer_posterior(order[:n]))["rmse"] for n in budgets])}
 

@@ -12,8 +12,8 @@ from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
-from fewlabels.active.simulation.measures import mean_reciprocal_rank
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
+from fewlabels.active.simulation.replay_measures import mean_reciprocal_rank
 
 LOOKS, SOONEST = 48, 1 / 500  # how often to look, and from what share of the pool on
 ENOUGH, ROUNDING = 0.99, 1e-9
@@ -39,7 +39,7 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _play(run: Run, looks: np.ndarray, seed: int) -> Figures:
+def _play(run: ReplayRun, looks: np.ndarray, seed: int) -> Figures:
     """MRR as labels grow, of what is expected of exactly these items: what is labelled is known, with either prior."""
     order = run_policy(run, np.random.default_rng(seed), int(looks[-1]))
     expected = [run.infer_posterior(order[:n]).mean() for n in looks]

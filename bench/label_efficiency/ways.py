@@ -11,7 +11,7 @@ from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.models.priors import Prior
 
 PRIORS: dict[str, Prior] = {"flat": fl.flat(), "scores": fl.from_scores(), "calibrated": fl.calibrated()}
@@ -29,9 +29,9 @@ class Way:
     def __str__(self) -> str:
         return f"{self.prior}, {self.policy}"
 
-    def try_on(self, labelled: LabelledPool, goal: Goal, *, finite_pool: bool = True) -> Run:
+    def try_on(self, labelled: LabelledPool, goal: Goal, *, finite_pool: bool = True) -> ReplayRun:
         """Return the trial of this way."""
-        return Run(labelled, goal, POLICIES[self.policy], PRIORS[self.prior], finite_pool=finite_pool)
+        return ReplayRun(labelled, goal, POLICIES[self.policy], PRIORS[self.prior], finite_pool=finite_pool)
 
     def seek(self, m: int) -> "Way":
         """Return the way that asks about as many groups at once as are sought."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from fewlabels.analyses.assessment import Assessment
     from fewlabels.analyses.comparison import Comparison
     from fewlabels.analyses.doctor import diagnose
-    from fewlabels.analyses.fairness.api import Fairness, fairness
+    from fewlabels.analyses.fairness.api import fairness
+    from fewlabels.analyses.fairness.result import Fairness
     from fewlabels.analyses.models.api import compare_models
     from fewlabels.analyses.models.result import ModelComparison
     from fewlabels.analyses.rating.api import rate
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
     from fewlabels.data.groups import bins, column, everything, predicted, ranges
     from fewlabels.data.parsing import cross
     from fewlabels.data.predictions import Predictions
-    from fewlabels.distributions.belief import Beta, Dirichlet, Draws
+    from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
+    from fewlabels.distributions.draws import Draws
     from fewlabels.errors import InputError
     from fewlabels.metrics.metric import (
         accuracy,
@@ -95,7 +97,8 @@ _EXPORTS = {
     "analyses.assessment": ("Assessment",),
     "analyses.comparison": ("Comparison",),
     "analyses.doctor": ("diagnose",),
-    "analyses.fairness.api": ("Fairness", "fairness"),
+    "analyses.fairness.api": ("fairness",),
+    "analyses.fairness.result": ("Fairness",),
     "analyses.models.api": ("compare_models",),
     "analyses.models.result": ("ModelComparison",),
     "analyses.rating.api": ("rate",),
@@ -106,7 +109,8 @@ _EXPORTS = {
     "data.groups": ("bins", "column", "everything", "predicted", "ranges"),
     "data.parsing": ("cross",),
     "data.predictions": ("Predictions",),
-    "distributions.belief": ("Beta", "Dirichlet", "Draws"),
+    "distributions.beta_dirichlet": ("Beta", "Dirichlet"),
+    "distributions.draws": ("Draws",),
     "errors": ("InputError",),
     "metrics.metric": ("accuracy", "balanced_accuracy", "brier", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_",
                        "fpr", "log_loss", "mcc", "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),

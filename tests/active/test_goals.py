@@ -16,8 +16,9 @@ from fewlabels.active.goals.goal import Goal, describe, explain_exhausted_goal, 
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.data.tabulation import count_pool
-from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.difference import BetaDifference
+from fewlabels.distributions.draws import Draws
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
 from fewlabels.models.inference import infer

@@ -15,10 +15,9 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
+from fewlabels.active.simulation.kernels.beta_quantiles import beta_cdf, beta_quantile
 from fewlabels.active.simulation.kernels.beta_tails import draw_above_threshold, draw_tail, place_threshold
-from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within_slot
-from fewlabels.active.simulation.kernels.loop import choose
-from fewlabels.active.simulation.kernels.measures import (
+from fewlabels.active.simulation.kernels.compiled_measures import (
     measure_calibration,
     measure_comparison,
     measure_confusion,
@@ -27,6 +26,8 @@ from fewlabels.active.simulation.kernels.measures import (
     true_gains,
     verdict_probabilities,
 )
+from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within_slot
+from fewlabels.active.simulation.kernels.labelling_loop import choose
 from fewlabels.active.simulation.kernels.pool import sort_by_group
 from fewlabels.active.simulation.kernels.problems import (
     CalibrationError,
@@ -36,7 +37,6 @@ from fewlabels.active.simulation.kernels.problems import (
     ShareVariance,
     Variance,
 )
-from fewlabels.active.simulation.kernels.quantiles import beta_cdf, beta_quantile
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 from fewlabels.active.simulation.kernels.rules import (
@@ -51,7 +51,7 @@ from fewlabels.active.simulation.kernels.rules import (
     RuleKind,
     multi_play,
 )
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 

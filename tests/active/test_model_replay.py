@@ -10,7 +10,7 @@ from makers import make_models
 import fewlabels as fl
 from fewlabels.active.model_design import design_for_models
 from fewlabels.active.parsing import resolve_design
-from fewlabels.active.simulation.model_replay import ModelPool, ModelRun
+from fewlabels.active.simulation.model_replay import ModelReplay, ModelReplayPool
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.counts import NONE
 from fewlabels.data.model_join import join_models
@@ -27,7 +27,7 @@ def count_models(goal="compare-models", **choices):
 
 def test_labels_are_hidden_and_come_back():
     counts, _ = count_models(labelled=1.0)
-    pool = ModelPool.from_labelled(counts)
+    pool = ModelReplayPool.from_labelled(counts)
     nothing, everything = pool.count(np.zeros_like(pool.n_items)), pool.count(pool.n_items)
     assert not nothing.n_labels.any()
     assert (nothing.label == NONE).all()
@@ -42,7 +42,7 @@ def test_drawn_labels_follow_the_posterior():
     counts, _ = count_models(labelled=0.5, n=1000)
     joint = infer_joint(counts, fl.accuracy, finite_pool=True)
     rng = np.random.default_rng(0)
-    drawn = [ModelPool.from_posterior(rng, joint) for _ in range(40)]
+    drawn = [ModelReplayPool.from_posterior(rng, joint) for _ in range(40)]
     assert all(pool.n_items.sum() == (counts.n_items - counts.n_labels).sum() for pool in drawn)
     assert all((pool.label >= 0).all() and (pool.label < len(counts.classes)).all() for pool in drawn)
     tables = [pool.count(pool.n_items) for pool in drawn]
@@ -53,7 +53,7 @@ def test_drawn_labels_follow_the_posterior():
 @pytest.mark.parametrize("goal", [fl.CompareModels(rope=0.02), fl.BestModel(rope=0.02)])
 def test_every_disagreement_labelled_leaves_no_error(goal):
     counts, design = count_models(goal, labelled=1.0, n=150)
-    run = ModelRun(ModelPool.from_labelled(counts), design)
+    run = ModelReplay(ModelReplayPool.from_labelled(counts), design)
     differ = int(counts.n_items[counts.models.disagrees].sum())
     assert run.n_askable == differ
     n, measured = run.replay(np.random.default_rng(0), np.array([0, differ]))

@@ -22,14 +22,14 @@ from fewlabels.active.simulation import parallel as crew
 from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, run_policy
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
-from fewlabels.active.simulation.measures import choose_measures, mean_reciprocal_rank
 from fewlabels.active.simulation.plan import (
     CHECK_RESOLUTION,
     SimulatedFuture,
     count_until_settled,
     draw_planned_labels,
 )
-from fewlabels.active.simulation.replay import Run, follow_posterior, schedule_replay
+from fewlabels.active.simulation.replay import ReplayRun, follow_posterior, schedule_replay
+from fewlabels.active.simulation.replay_measures import choose_measures, mean_reciprocal_rank
 from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
@@ -100,7 +100,7 @@ def test_a_table_without_labels_is_refused():
 @pytest.mark.parametrize("policy", [*POLICIES.values()], ids=[*POLICIES])
 @pytest.mark.parametrize("goal", [*GOALS, fl.FindWorst(fl.recall), Nearest()], ids=[*NAMES, "recall", "own"])
 def test_every_goal_plays_with_every_policy_to_the_last_item(goal, policy):
-    run = Run(stage_of(), goal, policy, fl.from_scores())
+    run = ReplayRun(stage_of(), goal, policy, fl.from_scores())
     order = run_policy(run, np.random.default_rng(0), 1000)
     there = np.isin(run.labelled.group, [0, 1]).sum() if goal.name == "compare" else run.labelled.n_items
     assert len(order) == len(set(order.tolist())) == there
@@ -109,13 +109,13 @@ def test_every_goal_plays_with_every_policy_to_the_last_item(goal, policy):
 
 def test_goals_and_policies_of_ones_own_are_not_compiled():
     labelled = stage_of()
-    assert not is_compiled(Run(labelled, Nearest(), fl.thompson, fl.flat()))
-    assert not is_compiled(Run(labelled, fl.FindWorst(), lambda rng, prospect: [0], fl.flat()))
-    assert is_compiled(Run(labelled, fl.FindWorst(), fl.thompson, fl.flat()))
+    assert not is_compiled(ReplayRun(labelled, Nearest(), fl.thompson, fl.flat()))
+    assert not is_compiled(ReplayRun(labelled, fl.FindWorst(), lambda rng, prospect: [0], fl.flat()))
+    assert is_compiled(ReplayRun(labelled, fl.FindWorst(), fl.thompson, fl.flat()))
 
 
 def test_items_of_a_group_named_twice_are_two():
-    run = Run(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [1, 1], fl.flat())
+    run = ReplayRun(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [1, 1], fl.flat())
     for budget in (1, 2, 7, 24):
         order = run.run_policy(np.random.default_rng(0), budget)
         assert len(order) == len(set(order.tolist())) == min(budget, (run.labelled.group == 1).sum())
@@ -127,11 +127,13 @@ def test_a_run_ends_where_a_policy_names_nothing_that_is_open():
     labelled = stage_of(n=24)
     there = np.bincount(labelled.group)
     for named, taken in (([0], [there[0], 0, 0]), ([0, 2], [there[0], 0, there[2]]), ([], [0, 0, 0])):
-        order = Run(labelled, fl.Estimate(), lambda rng, prospect, named=named: named, fl.flat()).run_policy(
+        order = ReplayRun(labelled, fl.Estimate(), lambda rng, prospect, named=named: named, fl.flat()).run_policy(
             np.random.default_rng(0), 24
         )
         assert np.bincount(labelled.group[order], minlength=3).tolist() == taken
-    two = Run(labelled, fl.Compare("a", "b"), lambda rng, prospect: [2, 0], fl.flat())  # c does not matter to the goal
+    two = ReplayRun(
+        labelled, fl.Compare("a", "b"), lambda rng, prospect: [2, 0], fl.flat()
+    )  # c does not matter to the goal
     assert np.all(labelled.group[two.run_policy(np.random.default_rng(0), 24)] == 0)
 
 
@@ -147,7 +149,7 @@ def test_rows_end_where_the_runs_do():
 
 @pytest.mark.parametrize("group", [-1, 3])
 def test_groups_that_are_not_there_are_refused(group):
-    run = Run(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [group], fl.flat())
+    run = ReplayRun(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [group], fl.flat())
     with pytest.raises(InputError, match=f"named group {group}; groups go from 0 to 2"):
         run.run_policy(np.random.default_rng(0), 5)
 
@@ -157,7 +159,7 @@ def test_a_kernel_counts_the_labels_there_are(allocation, first):
     """Group a has its share already; Neyman's quotas move with what is seen of b, which has none."""
     counts = count_pool(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
     labelled = draw_planned_labels(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
-    run = Run(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite_pool=False)
+    run = ReplayRun(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite_pool=False)
     plain, fast = (
         np.mean([(labelled.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
         for choose in (run.run_policy, partial(run_policy, run))
@@ -179,7 +181,7 @@ def test_an_upper_bound_by_draws_is_drawn_anew_at_every_step(metric):
     labelled = make_labelled_pool(
         fl.Predictions.read({k: v.tolist() for k, v in pool.items()}), fl.predicted, bins=fl.bins(2)
     )
-    run = Run(labelled, fl.FindWorst(metric), fl.upper_bound, fl.flat(40.0))
+    run = ReplayRun(labelled, fl.FindWorst(metric), fl.upper_bound, fl.flat(40.0))
     seeds = np.random.SeedSequence(6).spawn(80)
     plain = [stays(run, run.run_policy(np.random.default_rng(s), 40)) for s in seeds[:16]]
     fast = [stays(run, run_policy(run, np.random.default_rng(s), 40)) for s in seeds[16:]]
@@ -201,7 +203,7 @@ PAIRS = [(goal, fl.thompson) for goal in GOALS] + [
 @pytest.mark.parametrize(("goal", "policy"), PAIRS, ids=[f"{g.name}-{g.metric.name}-{p.name}" for g, p in PAIRS])
 def test_a_kernel_chooses_as_the_definition_does(goal, policy):
     """Pairs of groups at steps 1-2, 3-4 and 5-6 have the same distribution: chi-square of two samples."""
-    run = Run(stage_of(2, n=24), goal, policy, fl.flat())
+    run = ReplayRun(stage_of(2, n=24), goal, policy, fl.flat())
     seeds = np.random.SeedSequence(5).spawn(PLAIN + FAST)
     plain = [run.labelled.group[run.run_policy(np.random.default_rng(s), 6)] for s in seeds[:PLAIN]]
     fast = [run.labelled.group[run_policy(run, np.random.default_rng(s), 6)] for s in seeds[PLAIN:]]
@@ -222,7 +224,7 @@ def alike(one, other):
 @pytest.mark.parametrize("goal", [*GOALS, fl.FindWorst(fl.recall), fl.Estimate(fl.f1)], ids=[*NAMES, "recall", "f1"])
 @pytest.mark.parametrize("prior", [fl.flat(), fl.from_scores()], ids=lambda p: p.name)
 def test_measures_are_those_of_the_definition(goal, prior):
-    run = Run(stage_of(3), goal, fl.random, prior)
+    run = ReplayRun(stage_of(3), goal, fl.random, prior)
     order = run_policy(run, np.random.default_rng(1), 60)
     checkpoints = np.array([1, 2, 5, 20, len(order)])
     found = measure(run, order, checkpoints)
@@ -261,7 +263,7 @@ def test_what_is_a_tie_does_not_depend_on_who_looks(scale, off, mrr):
 @pytest.mark.parametrize("goal", [fl.Compare("a", "b"), fl.Compare("b", "a")], ids=["below", "above"])
 def test_a_tie_between_verdicts_is_never_right(goal):
     pool = {"predicted": ["a"] * 50 + ["b"] * 50, "label": ["a"] * 25 + ["b"] * 70 + ["a"] * 5}
-    run = Run(make_labelled_pool(fl.Predictions.read(pool), fl.predicted), goal, fl.random, fl.flat())
+    run = ReplayRun(make_labelled_pool(fl.Predictions.read(pool), fl.predicted), goal, fl.random, fl.flat())
     order = run_policy(run, np.random.default_rng(0), 100)
     assert measure(run, order, np.array([0, 100]))["correct"].tolist() == [0.0, 1.0]
     look = choose_measures(goal)
@@ -457,7 +459,7 @@ def test_groups_without_a_truth_take_no_part(goal):
 
 
 def test_measures_leave_out_the_group_without_a_truth_and_no_other():
-    run = Run(make_labelled_pool(fl.Predictions.read(undefined_pool(["f", "g"])), fl.column("group")), fl.Estimate(fl.tpr), fl.random, fl.flat())  # fmt: skip
+    run = ReplayRun(make_labelled_pool(fl.Predictions.read(undefined_pool(["f", "g"])), fl.column("group")), fl.Estimate(fl.tpr), fl.random, fl.flat())  # fmt: skip
     known = run.infer_posterior(np.arange(0, 60, 2))
     off = known.values(known.belief.mean()[None])[0] - run.truth
     low, high = known.interval()
@@ -470,7 +472,9 @@ def test_measures_leave_out_the_group_without_a_truth_and_no_other():
 def test_grades_have_coverage_and_width():
     grades = np.random.default_rng(0).integers(5, size=80) / 4
     pool = {"agreement": grades.tolist(), "group": ["x", "y"] * 40}
-    run = Run(make_labelled_pool(fl.Predictions.read(pool), fl.column("group")), fl.Estimate(), fl.thompson, fl.flat())
+    run = ReplayRun(
+        make_labelled_pool(fl.Predictions.read(pool), fl.column("group")), fl.Estimate(), fl.thompson, fl.flat()
+    )
     order = run_policy(run, np.random.default_rng(0), 80)
     checkpoints = np.array([0, 3, 40, 79, 80])
     plain = [choose_measures(run.goal)(run, known) for _, known in follow_posterior(run, order, checkpoints.tolist())]
@@ -601,7 +605,7 @@ def imagine_future(seed, goal, n=120, policy=fl.thompson):
     known = infer(counts, goal.metric, fl.flat())
     label_seed, policy_seed, answer_seed = np.random.SeedSequence(seed).spawn(3)
     labelled = draw_planned_labels(np.random.default_rng(label_seed), counts, known)
-    return SimulatedFuture(Run(labelled, goal, policy, fl.flat(), finite_pool=False), policy_seed, answer_seed)
+    return SimulatedFuture(ReplayRun(labelled, goal, policy, fl.flat(), finite_pool=False), policy_seed, answer_seed)
 
 
 GRID = [fl.FindWorst(confidence=0.9), fl.FindBest(m=2, confidence=0.8), fl.Compare("a", "b"), fl.Estimate(width=0.4)]
@@ -662,14 +666,14 @@ def test_batches_label_groups_as_often_as_single_choices_do(policy):
 def test_a_future_is_played_no_further_than_needed(monkeypatch):
     """Ten thousand items, of which some dozens settle the goal."""
     labelled = []
-    label_in_batches = Run.label_in_batches
+    label_in_batches = ReplayRun.label_in_batches
 
     def count_items(run, rng, resolution):
         for items, posterior in label_in_batches(run, rng, resolution):
             labelled.append(len(items))
             yield items, posterior
 
-    monkeypatch.setattr(Run, "label_in_batches", count_items)
+    monkeypatch.setattr(ReplayRun, "label_in_batches", count_items)
     found = fl.plan({"predicted": ["a"] * 10_000}, goal=fl.Estimate(width=0.3), runs=3, n_jobs=1)
     assert found.n_more < 100
     assert sum(labelled) <= 3 * 100
@@ -703,7 +707,7 @@ def test_a_plan_counts_only_the_items_that_could_help():
 
 
 def test_what_was_laid_out_for_a_trial_goes_with_it():
-    run = Run(stage_of(), fl.FindWorst(), fl.thompson, fl.flat())
+    run = ReplayRun(stage_of(), fl.FindWorst(), fl.thompson, fl.flat())
     assert find_problem(run) is find_problem(run)
     gone = weakref.ref(run.labelled)
     del run

@@ -11,19 +11,19 @@ from experiments.compiled_curves import CompiledCurves
 from fewlabels.analyses.fairness.calibration_curves import (
     SHAPES,
     STEP_TERMS,
-    Curves,
-    Shape,
+    CalibrationCurves,
+    CurveShape,
     helmert_expand,
     helmert_project,
 )
-from fewlabels.analyses.fairness.estimators import METHODS
+from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.strata import Strata, sum_strata
 from fewlabels.models.hmc import ChainSettings, run_chains
 
 SHAPES_TRIED = {
-    "ours": Shape(STEP_TERMS),
-    "beta": Shape(SHAPES["beta"], centred=False, factors=()),
-    "apart": Shape(SHAPES["beta"], pooled=False),
+    "ours": CurveShape(STEP_TERMS),
+    "beta": CurveShape(SHAPES["beta"], centred=False, factors=()),
+    "apart": CurveShape(SHAPES["beta"], pooled=False),
 }
 
 
@@ -60,8 +60,8 @@ def sample(curves, seed, settings):
 
 @pytest.mark.parametrize("shape", [SHAPES_TRIED["ours"], SHAPES_TRIED["beta"]], ids=["ours", "beta"])
 def test_mirror_images_have_the_same_density_and_curves(shape):
-    assert Curves(SHAPES_TRIED["apart"], make_people(40, 3)).reflections is None
-    curves = Curves(shape, make_people(40, 3))
+    assert CalibrationCurves(SHAPES_TRIED["apart"], make_people(40, 3)).reflections is None
+    curves = CalibrationCurves(shape, make_people(40, 3))
     at = rng().standard_normal((5, curves.n_parameters))
     signs = curves.reflections.find_signs(at)
     assert (signs < 0).any()
@@ -82,11 +82,11 @@ def test_groups_differ_in_ways_that_add_up_to_nothing(n_groups):
 
 def test_many_groups_are_no_other_model_than_few(monkeypatch):
     strata = make_people(40, 6)
-    at = rng().standard_normal((3, Curves(Shape(), strata).n_parameters))
-    few = Curves(Shape(), strata)(at)
+    at = rng().standard_normal((3, CalibrationCurves(CurveShape(), strata).n_parameters))
+    few = CalibrationCurves(CurveShape(), strata)(at)
     monkeypatch.setattr("fewlabels.analyses.fairness.calibration_curves.FEW_GROUPS", 0)
     monkeypatch.setattr("fewlabels.analyses.fairness.calibration_curves.MOST_DENSE", 0)
-    for found, expected in zip(Curves(Shape(), strata)(at), few, strict=True):
+    for found, expected in zip(CalibrationCurves(CurveShape(), strata)(at), few, strict=True):
         assert found == pytest.approx(expected)
 
 
@@ -95,7 +95,7 @@ def test_many_groups_are_no_other_model_than_few(monkeypatch):
 @pytest.mark.parametrize("n_labels", [0, 40])
 def test_compiled_curves_are_the_same(shape, n_groups, n_labels):
     strata = make_people(n_labels, n_groups)
-    plain, compiled = Curves(shape, strata), CompiledCurves(shape, strata)
+    plain, compiled = CalibrationCurves(shape, strata), CompiledCurves(shape, strata)
     at = 2 * rng().standard_normal((5, plain.n_parameters))
     for found, expected in zip(compiled(at), plain(at), strict=True):
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -104,7 +104,7 @@ def test_compiled_curves_are_the_same(shape, n_groups, n_labels):
 @pytest.mark.parametrize("shape", SHAPES_TRIED.values(), ids=list(SHAPES_TRIED))
 def test_chains_find_what_weighted_draws_of_the_prior_do(shape):
     """Half a million draws of the prior, weighted by the likelihood: no chain, no slope, no metric."""
-    curves = Curves(shape, make_people())
+    curves = CalibrationCurves(shape, make_people())
     prior = rng(1).standard_normal((500_000, curves.n_parameters))
     weight = np.concatenate([_weigh(curves, part) for part in np.array_split(prior, 50)])
     weight = np.exp(weight - weight.max())
@@ -127,7 +127,7 @@ def _weigh(curves, at):
 
 def test_brief_chains_are_long_enough_for_experiments():
     """Means within a tenth of a standard deviation of those of long ones, and spreads alike."""
-    curves = CompiledCurves(Shape(), make_people(100))
+    curves = CompiledCurves(CurveShape(), make_people(100))
     found = [
         sample(curves, i, effort).reshape(-1, curves.n_parameters)
         for i, effort in enumerate((BRIEF, ChainSettings(n_draws=1000)))
@@ -152,10 +152,10 @@ def _rank(n_labels, seed):
     """Place the truth among draws: rates of the accepted and the refused, a gap, and two parameters."""
     r = rng([seed, n_labels])
     strata = make_people(n_labels, seed=r)
-    curves = CompiledCurves(Shape(), strata)
+    curves = CompiledCurves(CurveShape(), strata)
     truth = r.standard_normal((1, curves.n_parameters))
     labelled = replace(strata, n_positive=r.binomial(strata.n_labels, curves.probability(truth)[0]))
-    curves = CompiledCurves(Shape(), labelled)
+    curves = CompiledCurves(CurveShape(), labelled)
     start = curves.start(r, 16)
     found = run_chains(curves, start, r, BRIEF, reflections=curves.reflections).draws.reshape(-1, curves.n_parameters)
     kept = found[np.linspace(0, len(found) - 1, N_KEPT).astype(int)]

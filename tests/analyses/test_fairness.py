@@ -13,11 +13,12 @@ from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.analyses.fairness.api import fairness
-from fewlabels.analyses.fairness.calibration_curves import SHAPES, STEP_TERMS, Curves, Shape
+from fewlabels.analyses.fairness.calibrated_method import CalibratedMethod
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, STEP_TERMS, CalibrationCurves, CurveShape
 from fewlabels.analyses.fairness.definitions import say_four_fifths
-from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
-from fewlabels.analyses.fairness.quantities import QUANTITIES, RATES
+from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, RATES
+from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.strata import add_empty_strata, expected_unseen, find_threshold
 from fewlabels.analyses.fairness.stratification import count_strata
 from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings
@@ -68,26 +69,26 @@ def test_counts_are_those_of_the_pool():
     assert np.all(np.diff(strata.cell) >= 0)
 
 
-SHAPES_TRIED = [Shape(terms, pooled) for terms in (STEP_TERMS, *SHAPES.values()) for pooled in (True, False)]
+SHAPES_TRIED = [CurveShape(terms, pooled) for terms in (STEP_TERMS, *SHAPES.values()) for pooled in (True, False)]
 TITLES = [f"{name} {how}" for name in ("ours", *SHAPES) for how in ("pooled", "apart")]
 
 
 @pytest.mark.parametrize("groups", [("f",), ("f", "m"), ("a", "b", "c", "d")], ids=len)
 @pytest.mark.parametrize("shape", SHAPES_TRIED, ids=TITLES)
 def test_slopes_are_those_of_the_density(shape, groups):
-    curves = Curves(shape, count(make_people(groups=groups)))
+    curves = CalibrationCurves(shape, count(make_people(groups=groups)))
     at = curves.start(rng(1), 3) * 2
     _, slope = curves(at)
     for i, step in enumerate(1e-5 * np.eye(curves.n_parameters)):
         assert (curves(at + step)[0] - curves(at - step)[0]) / 2e-5 == pytest.approx(slope[:, i], abs=1e-4)
 
 
-PAPER = Shape(SHAPES["beta"], centred=False, factors=())
+PAPER = CurveShape(SHAPES["beta"], centred=False, factors=())
 
 
 def test_groups_vary_as_the_papers_say():
     """Draws of the prior: the level of a coefficient, and how far two groups are apart."""
-    curves = Curves(PAPER, count(make_people(n_labels=0)))
+    curves = CalibrationCurves(PAPER, count(make_people(n_labels=0)))
     a, b, c, _ = curves.coefficients(rng().standard_normal((200_000, curves.n_parameters))).transpose(1, 0, 2)
     mean, spread = rng(1).normal(0, 2, size=200_000), np.abs(rng(2).normal(0, 0.75, size=200_000))
     expected = mean[:, None] + spread[:, None] * rng(3).normal(size=(200_000, 2))
@@ -102,7 +103,7 @@ def test_groups_vary_as_the_papers_say():
 
 @pytest.mark.parametrize("n_labels", [10, 100, 1000])
 def test_chains_agree_soon(n_labels):
-    curves = Curves(Shape(), count(make_people(n_labels=n_labels)))
+    curves = CalibrationCurves(CurveShape(), count(make_people(n_labels=n_labels)))
     found = run_chains(curves, curves.start(rng(), 16), rng(1), ChainSettings(), reflections=curves.reflections)
     probability = curves.probability(found.draws.reshape(-1, curves.n_parameters))
     cells = np.stack([probability[:, curves.strata.cell == cell].mean(axis=1) for cell in range(4)], axis=1)
@@ -172,7 +173,7 @@ def test_attributes_are_crossed_and_a_handful_of_people_borrow_from_the_others()
     assert found.reference == "m × a"
     assert {row.group for row in found.groups} == {f"{sex} × {name}" for sex in "fm" for name in ("a", "b", "few")}
     width = {row.group: row.high - row.low for row in found.groups}
-    method = CalibratedMethod("apart", Shape(pooled=False))
+    method = CalibratedMethod("apart", CurveShape(pooled=False))
     alone = fairness(read(change(pool, race=race)), by=crossed, metrics=("accuracy",), method=method)
     apart = {row.group: row.high - row.low for row in alone.groups}
     for group in ("f × few", "m × few"):
@@ -235,7 +236,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_gets_wide_intervals(kind):
-    found = fairness(read(BAD[kind](make_people(n=400))), by=SEX, metrics=tuple(QUANTITIES))
+    found = fairness(read(BAD[kind](make_people(n=400))), by=SEX, metrics=tuple(GROUP_METRICS))
     assert found.health.rhat < 1.02
     for row in found.groups:
         assert np.isnan(row.mean) or row.low - 1e-9 <= row.mean <= row.high + 1e-9
@@ -488,7 +489,7 @@ def test_curves_turn_around_the_threshold_of_decisions():
     moved = replace(strata, predicted=(strata.score > 0.3).astype(np.int64))
     threshold = find_threshold(moved)
     assert strata.score[strata.score < threshold].max() <= 0.3 < strata.score[strata.score > threshold].min()
-    curves = Curves(Shape(), moved)
+    curves = CalibrationCurves(CurveShape(), moved)
     calibrated = curves.probability(np.zeros((1, curves.n_parameters)))[0]
     assert calibrated == pytest.approx(strata.score)
 

@@ -7,8 +7,8 @@ import pytest
 from makers import learned, make_tally
 
 import fewlabels as fl
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.overall_check import FEWEST, Sample, check_overall
-from fewlabels.analyses.rows import Estimate
 from fewlabels.models.inference import infer
 
 LEVEL = 0.95

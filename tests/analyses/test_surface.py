@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 import fewlabels as fl
 from fewlabels.data.counts import Axis, CountTable
 from fewlabels.data.tabulation import count_pool
-from fewlabels.models.additive import laplace as fitting
-from fewlabels.models.additive import marginal_likelihood, schur_complement
+from fewlabels.models.additive import fit as fitting
+from fewlabels.models.additive import laplace_evidence, schur_complement
 from fewlabels.models.additive.arm_posterior import predict_arms
 from fewlabels.models.additive.effect_priors import (
     FIXED,
@@ -23,8 +23,8 @@ from fewlabels.models.additive.effect_priors import (
     EffectPriors,
 )
 from fewlabels.models.additive.effects import choose_effects
-from fewlabels.models.additive.laplace import fit_additive
-from fewlabels.models.additive.marginal_likelihood import LaplaceEvidence
+from fewlabels.models.additive.fit import fit_additive
+from fewlabels.models.additive.laplace_evidence import LaplaceEvidence
 from fewlabels.models.additive.outliers import P_OUTLIER, compute_outlier_variance
 from fewlabels.models.additive.strata import make_strata
 from fewlabels.models.inference import infer
@@ -168,7 +168,7 @@ def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     """Also where arms have several strata, with scores of their own, and strata are of their arms in part."""
-    monkeypatch.setattr(marginal_likelihood, "CLOSE", 1e-12)
+    monkeypatch.setattr(laplace_evidence, "CLOSE", 1e-12)
     monkeypatch.setattr(schur_complement, "BRIEF", np.float64)
     rng = np.random.default_rng(1)
     effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))

@@ -28,8 +28,8 @@ from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.policies import thompson
 from fewlabels.active.simulation.dispatch import find_problem, run_policy
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
-from fewlabels.active.simulation.replay import Run
-from fewlabels.distributions.belief import Beta
+from fewlabels.active.simulation.replay import ReplayRun
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.metrics.metric import Metric, accuracy, ece
 from fewlabels.models.priors import from_scores, pseudo_counts
@@ -159,7 +159,7 @@ def test_deciles_are_of_equal_size_even_where_scores_tie() -> None:
 
 def test_the_path_of_a_comparison_is_that_of_the_library(small_pools: Path) -> None:
     labelled = lay_out(read_pool(small_pools, NEWS))
-    run = Run(labelled, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite_pool=False)
+    run = ReplayRun(labelled, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite_pool=False)
     two = (run.start.position("0"), run.start.position("5"))
     order = run_policy(run, np.random.default_rng(0), 30)
     belief = run.infer_posterior(order).belief
@@ -173,7 +173,7 @@ def test_the_path_of_a_comparison_is_that_of_the_library(small_pools: Path) -> N
 @pytest.mark.parametrize("metric", [accuracy, ece, price_people(SUPERCLASS, 10)], ids=["accuracy", "ece", "cost"])
 def test_with_every_item_labelled_the_worst_are_known(metric: Metric, small_pools: Path) -> None:
     labelled = lay_out(read_pool(small_pools, NEWS), probabilities=True)
-    run = Run(labelled, FindWorst(metric, 2), ACTIVE.choose(2), from_scores(50.0))
+    run = ReplayRun(labelled, FindWorst(metric, 2), ACTIVE.choose(2), from_scores(50.0))
     order = run_policy(run, np.random.default_rng(0), labelled.n_items)
     assert rank_known(run, order, np.array([0, 100, labelled.n_items]))[-1] == 1.0
 
@@ -183,7 +183,7 @@ def test_what_is_expected_of_the_pool_follows_from_what_is_expected_of_its_cells
     metric: Metric, small_pools: Path
 ) -> None:
     labelled = lay_out(read_pool(small_pools, NEWS), probabilities=True)
-    run = Run(labelled, FindWorst(metric), ACTIVE.choose(), ACTIVE.prior)
+    run = ReplayRun(labelled, FindWorst(metric), ACTIVE.choose(), ACTIVE.prior)
     problem, order = find_problem(run), run_policy(run, np.random.default_rng(0), 70)
     assert isinstance(problem, Rate | CalibrationError | Cost)
     gains = expect_gains(problem, expect_means(problem, order, np.array([20, 70])))
@@ -199,7 +199,7 @@ def test_what_is_expected_of_the_pool_follows_from_what_is_expected_of_its_cells
 
 def test_what_is_expected_of_the_pool_is_what_the_library_expects(small_pools: Path) -> None:
     labelled = lay_out(read_pool(small_pools, NEWS))
-    run = Run(labelled, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
+    run = ReplayRun(labelled, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
     problem, order = find_problem(run), run_policy(run, np.random.default_rng(0), 70)
     assert isinstance(problem, Rate)
     means = expect_means(problem, order, np.array([20, 70]))

@@ -3,7 +3,7 @@ import pytest
 from makers import beta, dirichlet
 from scipy import stats
 
-from fewlabels.distributions.belief import Draws
+from fewlabels.distributions.draws import Draws
 
 BETAS = [(1.0, 1.0), (0.5, 0.5), (3.0, 1.0), (280.0, 203.0), (1e-3, 4.0), (50_000.0, 3.0)]
 SIGMAS = 5  # a moment of draws strays this many standard errors once in 1.7 million

@@ -5,7 +5,7 @@ import pytest
 
 from fewlabels.distributions.covariance import CellCovariance, independent_cells
 from fewlabels.models.additive import covariance as tying
-from fewlabels.models.additive.arm_posterior import ArmPosterior, PosteriorComponent
+from fewlabels.models.additive.arm_posterior import ArmPosterior, ArmPosteriorComponent
 
 
 def make_ties(n=6, factors=3, seed=0):
@@ -104,7 +104,7 @@ def test_a_relief_ties_its_arms_together_as_its_draws_vary(n_terms):
     """Of narrow logits: what draws of chances show; few directions carry what many terms do."""
     rng = np.random.default_rng(1)
     loadings = 0.1 * rng.standard_normal((30, 4)) @ rng.standard_normal((4, n_terms)) / np.sqrt(n_terms)
-    part = PosteriorComponent(1.0, rng.normal(1.0, 0.5, 30), loadings, np.eye(n_terms), np.full(30, 0.05))
+    part = ArmPosteriorComponent(1.0, rng.normal(1.0, 0.5, 30), loadings, np.eye(n_terms), np.full(30, 0.05))
     posterior = ArmPosterior((part,), np.zeros(30))
     covariance = tying.build_covariance(posterior, np.zeros(30))
     assert covariance.shared.shape[1] == min(n_terms, tying.N_FACTORS)
@@ -114,7 +114,7 @@ def test_a_relief_ties_its_arms_together_as_its_draws_vary(n_terms):
 
 
 def test_a_chance_varies_no_more_than_the_relief_says_however_little_is_known_of_its_logit():
-    part = PosteriorComponent(1.0, np.array([0.0, 1.5, -3.0]), np.full((3, 1), 2.0), np.eye(1), np.full(3, 1.0))
+    part = ArmPosteriorComponent(1.0, np.array([0.0, 1.5, -3.0]), np.full((3, 1), 2.0), np.eye(1), np.full(3, 1.0))
     posterior = ArmPosterior((part,), np.zeros(3))
     drawn = posterior.draw(np.random.default_rng(3), 200_000).var(axis=0)
     assert posterior.variance == pytest.approx(drawn, rel=0.03)  # draws are off by half a percent, nine points by two

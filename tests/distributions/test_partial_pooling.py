@@ -8,7 +8,7 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.analyses.assessment import assess_counts
 from fewlabels.analyses.assessment_spec import AssessmentSpec
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.partial_pooling import FACTORS, fit_prior_level
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, gamma, kstest
 
-from fewlabels.distributions.belief import Dirichlet
-from fewlabels.distributions.sparse import SMALLEST_JUMP, count_entries, draw_dirichlet, draw_gammas, fill_empty
+from fewlabels.distributions.beta_dirichlet import Dirichlet
+from fewlabels.distributions.sparse_draws import SMALLEST_JUMP, count_entries, draw_dirichlet, draw_gammas, fill_empty
 
 ALPHA = np.array([[0.01] * 60 + [3.01, 0.51], [0.02] * 30 + [0.01] * 31 + [40.0]])
 N = 4000

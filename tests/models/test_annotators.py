@@ -14,7 +14,7 @@ from fewlabels.models.annotators.dawid_skene import (
     OTHER_CLASS_STRENGTH,
     RATE_STRENGTHS,
     ROW_STRENGTHS,
-    Schedule,
+    GibbsSchedule,
     compute_error_prior,
     fit_annotators,
 )
@@ -160,7 +160,7 @@ def enumerate_truths(poll):
     ids=["two cells", "decided and known", "three classes"],
 )
 def test_the_truth_of_every_item_is_what_enumeration_finds(poll):
-    found = fit_annotators(np.random.default_rng(0), poll, Schedule(burn=200, kept=10, thin=300, chains=1))
+    found = fit_annotators(np.random.default_rng(0), poll, GibbsSchedule(burn=200, kept=10, thin=300, chains=1))
     assert found.posterior == pytest.approx(enumerate_truths(poll), abs=0.03)
     assert len(found.imputations) == 10
     assert all(truth.n.sum() == len(poll.votes) for truth in found.imputations)
@@ -168,9 +168,9 @@ def test_the_truth_of_every_item_is_what_enumeration_finds(poll):
 
 def test_alike_items_may_be_counted_together():
     votes, n = [[0, 0], [0, 1], [1, 1]], [4, 2, 3]
-    one = fit_annotators(np.random.default_rng(0), make_vote_matrix(votes, n=n), Schedule(100, 1, 1500, 1))
+    one = fit_annotators(np.random.default_rng(0), make_vote_matrix(votes, n=n), GibbsSchedule(100, 1, 1500, 1))
     many = make_vote_matrix(np.repeat(votes, n, axis=0))
-    other = fit_annotators(np.random.default_rng(1), many, Schedule(100, 1, 1500, 1))
+    other = fit_annotators(np.random.default_rng(1), many, GibbsSchedule(100, 1, 1500, 1))
     assert one.posterior == pytest.approx(other.posterior[[0, 4, 6]], abs=0.06)
 
 

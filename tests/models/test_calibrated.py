@@ -9,10 +9,10 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.data.counts import STRATA
 from fewlabels.data.tabulation import count_pool
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
 from fewlabels.models.inference import infer
 from fewlabels.reporting.html.assessment_text import headline
@@ -240,7 +240,7 @@ def test_a_replay_lets_it_learn(goal):
 def test_the_kernels_and_the_plain_loop_choose_alike():
     """Which group is labelled next after the same labels, and how often: by kernel, and by the objects a session uses."""
     pool = fl.Predictions.read(make_pool(n=240))
-    run = Run(make_labelled_pool(pool, fl.predicted, strata=STRATA), fl.FindWorst(), fl.thompson, calibrated())
+    run = ReplayRun(make_labelled_pool(pool, fl.predicted, strata=STRATA), fl.FindWorst(), fl.thompson, calibrated())
     chosen = np.array(
         [[choose(run, np.random.default_rng(i), 8) for i in range(25)] for choose in (run_policy, lambda t, rng, n: t.run_policy(rng, n))]
     )  # fmt: skip

@@ -6,8 +6,8 @@ from scipy.special import softmax
 from scipy.stats import kstest
 
 from fewlabels.models.grades.design import (
-    Block,
     CellTraits,
+    EffectBlock,
     find_scale_prior,
     find_shapes,
     list_blocks,
@@ -15,7 +15,7 @@ from fewlabels.models.grades.design import (
     standardize_grades,
 )
 from fewlabels.models.grades.fit import fit_effects
-from fewlabels.models.grades.laplace import Likelihood, fit_normals
+from fewlabels.models.grades.laplace import GradeLikelihood, fit_normals
 from fewlabels.models.hmc import ChainSettings, run_chains
 
 GROUPS, BINS = 6, 4
@@ -26,11 +26,11 @@ def make_traits() -> CellTraits:
     return CellTraits(group, bins[:, None], ((bins - bins.mean()) / bins.std())[:, None], np.log1p(group) - 1)
 
 
-def predict(blocks: tuple[Block, ...], terms: list[np.ndarray], n: int) -> np.ndarray:
+def predict(blocks: tuple[EffectBlock, ...], terms: list[np.ndarray], n: int) -> np.ndarray:
     return softmax(sum(block.predict(one, n) for block, one in zip(blocks, terms, strict=True)), axis=2)
 
 
-def draw_prior(rng: np.random.Generator, blocks: tuple[Block, ...], n: int) -> np.ndarray:
+def draw_prior(rng: np.random.Generator, blocks: tuple[EffectBlock, ...], n: int) -> np.ndarray:
     """The distribution of grades in every cell, drawn from the prior."""
     names = list_scales(blocks)
     middle, spread = find_scale_prior(names)
@@ -44,7 +44,9 @@ def draw_grades(rng: np.random.Generator, theta: np.ndarray, per_group: int) -> 
     return np.stack([rng.multinomial(n, p / p.sum()) for n, p in zip(sizes, theta, strict=True)]).astype(float)
 
 
-def fit(rng: np.random.Generator, blocks: tuple[Block, ...], counts: np.ndarray, n_draws: int = 2000) -> np.ndarray:
+def fit(
+    rng: np.random.Generator, blocks: tuple[EffectBlock, ...], counts: np.ndarray, n_draws: int = 2000
+) -> np.ndarray:
     (cells,) = np.nonzero(counts.sum(axis=1))
     drawn = fit_effects(rng, blocks, cells, counts[cells], n_draws)
     return predict(blocks, list(drawn.terms), len(counts))
@@ -74,7 +76,7 @@ def test_a_block_predicts_what_its_columns_say() -> None:
 
 def test_the_information_is_minus_the_derivative_of_the_gradient() -> None:
     rng = np.random.default_rng(1)
-    likelihood = Likelihood(rng.standard_normal((4, 3, 5)), rng.integers(0, 9, (4, 3)).astype(float))
+    likelihood = GradeLikelihood(rng.standard_normal((4, 3, 5)), rng.integers(0, 9, (4, 3)).astype(float))
     at, step = rng.standard_normal((1, 5)), 1e-5
     gradient, information = likelihood.expand(at)
     for i in range(5):
@@ -86,7 +88,7 @@ def test_the_information_is_minus_the_derivative_of_the_gradient() -> None:
 
 def test_the_evidence_is_that_of_a_normal_model_where_it_is_one() -> None:
     """Without grades, the evidence of every setting is 1."""
-    likelihood = Likelihood(np.ones((1, 2, 3)) * [[[1.0], [0.0]]], np.zeros((1, 2)))
+    likelihood = GradeLikelihood(np.ones((1, 2, 3)) * [[[1.0], [0.0]]], np.zeros((1, 2)))
     found = fit_normals(likelihood, np.zeros(3), np.array([[0.5, 1.0, 2.0], [3.0, 1.0, 1.0]]), np.ones((2, 3)))
     assert np.allclose(found.mode, 0)
     assert np.allclose(found.evidence, 0)
@@ -106,7 +108,7 @@ def test_draws_agree_with_hamiltonian_monte_carlo(n_grades: int, per_group: int)
     assert np.allclose(spreads[0], spreads[1], rtol=0.15)
 
 
-def sample_hmc(rng: np.random.Generator, blocks: tuple[Block, ...], counts: np.ndarray) -> np.ndarray:
+def sample_hmc(rng: np.random.Generator, blocks: tuple[EffectBlock, ...], counts: np.ndarray) -> np.ndarray:
     """The same posterior by Hamiltonian Monte Carlo over standardised effects and the logarithms of their scales."""
     names, n_terms = list_scales(blocks), [block.n_terms for block in blocks]
     columns = np.concatenate([block.expand(np.arange(len(counts))) for block in blocks], axis=2)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from fewlabels.models.logit.cells import project_to_cells
-from fewlabels.models.logit.importance_sampling import Normal, Sample, estimate_pareto_k, sample
+from fewlabels.models.logit.importance_sampling import ImportanceSample, Normal, estimate_pareto_k, sample
 from fewlabels.models.logit.laplace import _evaluate_points, fit, from_sample, integrate
 from fewlabels.models.logit.log_posterior import LogPosterior
 from fewlabels.models.logit.model import AT_NEVER, Model, Observations
@@ -91,7 +91,7 @@ def run_metropolis(problem, near, n_chains=240, n_steps=500, seed=4):
         if step >= n_steps // 2 and step % 50 == 49:
             kept.append(at)
     points = np.concatenate(kept)
-    return from_sample(problem, near, Sample(points, np.full(len(points), 1 / len(points)), 0.0))
+    return from_sample(problem, near, ImportanceSample(points, np.full(len(points), 1 / len(points)), 0.0))
 
 
 @pytest.fixture(scope="module", params=CASES)

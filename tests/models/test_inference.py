@@ -7,11 +7,12 @@ from makers import VANISHING, make_tally
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.distributions import budgets, sparse
-from fewlabels.distributions.belief import Beta, Draws
+from fewlabels.distributions import budgets
+from fewlabels.distributions.beta_dirichlet import Beta
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import draws as limits
+from fewlabels.models import metric_sampler as limits
 from fewlabels.models.inference import infer
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
@@ -236,7 +237,7 @@ def test_sparse_draws_have_the_moments_of_dense_ones(metric, many_classes, monke
     monkeypatch.setattr(budgets, "BUDGET", 1)
     drawn = []
     monkeypatch.setattr(
-        sparse, "_draw_jumps", lambda *given, inner=sparse._draw_jumps: drawn.append(1) or inner(*given)
+        sparse_draws, "_draw_jumps", lambda *given, inner=sparse_draws._draw_jumps: drawn.append(1) or inner(*given)
     )
     sparsely = fl.assess(many_classes, metric=metric, by=by, prior=STATED).draws
     assert drawn

@@ -15,8 +15,8 @@ from fewlabels.data.groups import Cross
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.models.additive.design import build_additive_design
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
-from fewlabels.models.additive.laplace import fit_additive
-from fewlabels.models.additive.marginal_likelihood import LaplaceEvidence
+from fewlabels.models.additive.fit import fit_additive
+from fewlabels.models.additive.laplace_evidence import LaplaceEvidence
 from fewlabels.models.additive.strata import make_strata
 
 N = 6000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fewlabels.models.joint_outcomes.design import JointDesign
-from fewlabels.models.joint_outcomes.draws import OutcomeSampler
-from fewlabels.models.joint_outcomes.fit import _collect_evidence, _Problem, fit_joint
+from fewlabels.models.joint_outcomes.fit import _collect_evidence, _JointProblem, fit_joint
+from fewlabels.models.joint_outcomes.outcome_sampler import OutcomeSampler
 from fewlabels.models.joint_outcomes.strata import JointStrata
 
 LEVEL = 0.9
@@ -109,7 +109,7 @@ def test_derivatives_agree_with_differences_of_the_log_posterior() -> None:
     strata = make_strata(rng, 3, 4)
     design = JointDesign(replace(strata, outcomes=label_some(rng, simulate_outcomes(rng, strata), 50)))
     mean, spread = design.prior(1.0)
-    problem = _Problem(_collect_evidence(design), mean, spread**-2.0, 4.0, True)
+    problem = _JointProblem(_collect_evidence(design), mean, spread**-2.0, 4.0, True)
     at = rng.normal(0, 0.3, len(mean) + problem.n_groups * design.n_effects)
     view, step = problem.evaluate(at), 1e-5
     shifts = step * np.eye(len(at))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels.models.grades.cells import bin_grades
+from fewlabels.models.grades.mean_grades import bin_grades
 
 
 def draw_grades(rng: np.random.Generator, n: int) -> np.ndarray:

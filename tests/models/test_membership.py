@@ -11,13 +11,13 @@ from fewlabels.errors import InputError
 from fewlabels.models.membership import arms as arms_room
 from fewlabels.models.membership import terms as terms_room
 from fewlabels.models.membership.arms import Arms, list_arms
-from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.calibration import _log_posterior, calibrate
-from fewlabels.models.membership.fit import learn_attribution
+from fewlabels.models.membership.attribution import Attribution
+from fewlabels.models.membership.fit import fit_membership
 from fewlabels.models.membership.fractional_counts import count_fractionally
 from fewlabels.models.membership.joint_distribution import Joint, _ItemLikelihoods, estimate_joint
-from fewlabels.models.membership.potential import Gold, learn_jointly
+from fewlabels.models.membership.potential import GoldItems, learn_jointly
 from fewlabels.models.membership.scores import center_log_scores
+from fewlabels.models.membership.temperature_scaling import _log_posterior, calibrate
 from fewlabels.models.membership.terms import Terms, choose_pairs, contrast
 
 NONE = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -45,7 +45,7 @@ def make_items(seed=0, n=4000, sizes=(2, 2, 3, 2), coupling=0.8, over=2.5, toget
 
 def learn(items, method, n=400, seed=0):
     scores, truth, _ = items
-    return learn_attribution(scores, truth[:n], np.arange(n), method=method, seed=seed)
+    return fit_membership(scores, truth[:n], np.arange(n), method=method, seed=seed)
 
 
 def take(scores, rows):
@@ -93,7 +93,7 @@ def test_chances_are_those_of_the_formula():
 
 def test_raw_is_the_product_of_what_classifiers_say():
     scores, truth, _ = make_items(n=50)
-    found = learn_attribution(scores, truth[:5], np.arange(5), method="raw")
+    found = fit_membership(scores, truth[:5], np.arange(5), method="raw")
     one = np.einsum("a,b,c,d->abcd", *(score[7] for score in scores)).reshape(-1)
     assert found.assign(scores).toarray()[7] == pytest.approx(one, abs=0.0025)
     assert (found.temperatures == 1).all()
@@ -123,7 +123,7 @@ def test_items_with_known_attributes_are_all_of_their_arm():
 def test_arms_that_are_dropped_do_not_make_rare_arms_rarer():
     rng, n = np.random.default_rng(0), 400
     scores = tuple(np.stack([p, 1 - p], axis=1) for p in rng.beta(4, 1.5, size=(10, n)))
-    found = learn_attribution(scores, np.zeros((0, 10), dtype=np.int64), NONE[1], method="raw")
+    found = fit_membership(scores, np.zeros((0, 10), dtype=np.int64), NONE[1], method="raw")
     chance = found.assign(scores)
     exact = found._probabilities(center_log_scores(scores)).sum(axis=0)
     counted = chance.sum(axis=0)
@@ -157,7 +157,7 @@ def make_gold(n=30, sizes=(2, 3, 1, 2), seed=3):
     arms = Arms(list_grid(sizes), sizes)
     terms = Terms(arms, choose_pairs(sizes, np.zeros((1, len(sizes)), dtype=np.int64)))
     given = Joint(rng.normal(size=terms.design.shape[1]), rng.normal(size=len(arms)))
-    return Gold(evidence, rng.integers(0, len(arms), size=n), terms, given), rng
+    return GoldItems(evidence, rng.integers(0, len(arms), size=n), terms, given), rng
 
 
 def test_derivatives_for_known_attributes(monkeypatch):
@@ -275,7 +275,7 @@ def test_errors_that_go_together_are_not_taken_for_attributes_that_do():
     signs = tuple(np.log(chance) - np.log(chance.mean(axis=0)) for chance in calibrated)
     terms = Terms(Arms(list_grid((2,) * 5), (2,) * 5), choose_pairs((2,) * 5, truth))
     given = estimate_joint(np.random.default_rng(0), signs, terms)
-    gold = Gold(take(evidence, slice(500)), terms.arms.find(truth[:500]), terms, given)
+    gold = GoldItems(take(evidence, slice(500)), terms.arms.find(truth[:500]), terms, given)
     assert learn_jointly(gold, np.array([scale.temperature for scale in alone]), common).trust[0] < 0.5
     assert lose(learn(items, "full", n=500), *rest) < lose(learn(items, "temperature", n=500), *rest) + 0.02
 
@@ -314,7 +314,7 @@ def make_many(n=1500, n_axes=14):
 
 def test_of_very_many_combinations_those_that_items_have_are_considered():
     scores, truth = make_many()
-    found = learn_attribution(scores, truth[:50], np.arange(50), method="full")
+    found = fit_membership(scores, truth[:50], np.arange(50), method="full")
     assert len(found.arms) < 1500 < 2**14
     assert len(np.unique(found.arms, axis=0)) == len(found.arms)
     assert "of 16,384 combinations" in found.warnings[0]
@@ -407,7 +407,7 @@ def spoil(row, values):
 )
 def test_strange_probabilities_are_explained(scores, words):
     with pytest.raises(InputError, match=words):
-        learn_attribution(scores, np.zeros((0, len(scores)), dtype=np.int64), NONE[1], method="raw")
+        fit_membership(scores, np.zeros((0, len(scores)), dtype=np.int64), NONE[1], method="raw")
 
 
 @pytest.mark.parametrize(
@@ -422,18 +422,18 @@ def test_strange_probabilities_are_explained(scores, words):
 )
 def test_strange_known_attributes_are_explained(gold, rows, words):
     with pytest.raises(InputError, match=words):
-        learn_attribution((SOUND, SOUND), np.array(gold), np.array(rows), method="full")
+        fit_membership((SOUND, SOUND), np.array(gold), np.array(rows), method="full")
 
 
 def test_other_attributes_than_learned_are_explained():
-    found = learn_attribution((SOUND, SOUND), *NONE, method="raw")
+    found = fit_membership((SOUND, SOUND), *NONE, method="raw")
     with pytest.raises(InputError, match="give the same attributes"):
         found.assign((SOUND,))
 
 
 def test_rounding_is_put_right():
     rounded = SOUND * 1.01
-    found = learn_attribution((rounded, rounded), *NONE, method="raw")
+    found = fit_membership((rounded, rounded), *NONE, method="raw")
     assert found.assign((rounded, rounded)).toarray() == pytest.approx(found.assign((SOUND, SOUND)).toarray(), abs=1e-6)
 
 
@@ -455,7 +455,7 @@ def test_few_attributes_of_few_values(sizes, n_gold, method):
     rng = np.random.default_rng(0)
     scores = tuple(rng.dirichlet(np.ones(size), size=60) for size in sizes)
     gold = np.zeros((n_gold, len(sizes)), dtype=np.int64)  # of one value only
-    found = learn_attribution(scores, gold, np.arange(n_gold), method=method)
+    found = fit_membership(scores, gold, np.arange(n_gold), method=method)
     chance = found.assign(scores, gold, np.arange(n_gold))
     assert np.isfinite(found.potential).all()
     assert chance.sum(axis=1) == pytest.approx(np.ones(60), abs=1e-5)
@@ -465,7 +465,7 @@ def test_few_attributes_of_few_values(sizes, n_gold, method):
 def test_without_known_attributes_classifiers_are_taken_at_their_word():
     scores, truth, _ = make_items(n=3000, over=1.0, coupling=1.2)
     none = np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    raw, temperature, full = (learn_attribution(scores, *none, method=m) for m in ("raw", "temperature", "full"))
+    raw, temperature, full = (fit_membership(scores, *none, method=m) for m in ("raw", "temperature", "full"))
     assert temperature.temperatures == pytest.approx(raw.temperatures)
     assert full.temperatures == pytest.approx(raw.temperatures)
     assert "add the attributes of some items" in full.warnings[0]

@@ -6,8 +6,9 @@ from scipy import stats
 import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.distributions import budgets
-from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH
+from fewlabels.distributions.draws import Draws
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models.inference import infer
 

@@ -9,13 +9,13 @@ from makers import make_tally
 from scipy.special import gammaln, logsumexp
 
 import fewlabels as fl
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import draws as limits
+from fewlabels.models import metric_sampler as limits
 from fewlabels.models.baselines import IndependentBetas
 from fewlabels.models.inference import infer
 from fewlabels.models.logit import true_classes
-from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.joint_shares import JointShares, UnlabelledShares
 from fewlabels.models.logit.true_classes import (
     SCALE_PRIOR,
     SCALES,
@@ -155,7 +155,7 @@ def joint_shares(n_labels=5, *, finite, residual_variance=None, sizes=60):
     cells = cells_of(confusion_tally(n_labels=n_labels, sizes=sizes))
     accuracies = IndependentBetas(Beta(cells.names, np.full(N, 14.0), np.full(N, 6.0)))
     rest = cells.n_items - cells.n_labels
-    unlabelled = Unlabelled(cells.labels, rest, residual_variance) if finite else None
+    unlabelled = UnlabelledShares(cells.labels, rest, residual_variance) if finite else None
     return JointShares(
         cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled
     ), cells
@@ -196,7 +196,7 @@ def test_a_confusion_that_never_happens_may_be_exactly_zero():
 def test_with_all_labels_known_draws_are_the_counts():
     cells = cells_of(confusion_tally(n_labels=30, sizes=0))
     accuracies = IndependentBetas(Beta(cells.names, np.full(N, 14.0), np.full(N, 6.0)))
-    unlabelled = Unlabelled(cells.labels, np.zeros(N, dtype=np.int64), None)
+    unlabelled = UnlabelledShares(cells.labels, np.zeros(N, dtype=np.int64), None)
     shares = JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled)
     truth = cells.labels / cells.labels.sum(axis=1, keepdims=True)
     assert shares.mean() == pytest.approx(truth)

@@ -34,7 +34,7 @@ from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.active.study_design import StudyDesign
-from fewlabels.distributions.belief import Draws
+from fewlabels.distributions.draws import Draws
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
 from fewlabels.sessions import answers, journal, posterior_cache, session

@@ -96,7 +96,7 @@ def assess(
 
 
 def _take_weighted_sample(aggregated: Aggregate) -> Sample | None:
-    """Return the labels with known propensities, which check the overall figure; None without any."""
+    """Return the labels with known propensities, which check what `assess` infers overall; None without any."""
     found = read_weights(aggregated)
     if found is None or not len(found.entry):
         return None
@@ -106,7 +106,7 @@ def _take_weighted_sample(aggregated: Aggregate) -> Sample | None:
 def compare(
     pool: Any, groups: str | Sequence[str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
-    """Estimate the difference between two groups, and whether it is practically relevant.
+    """Assess two groups, and estimate their difference and whether it is practically relevant.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def compare(
 
 
 def _open_pool(pool: Any, **arrays: Any) -> Predictions:
-    """Read a pool, or make it from arrays; not both."""
+    """Read the pool to assess, or make it from arrays; not both."""
     if pool is None:
         return Predictions.from_arrays(**arrays)
     both = [name for name, array in arrays.items() if array is not None]
@@ -140,7 +140,7 @@ def _open_pool(pool: Any, **arrays: Any) -> Predictions:
 
 
 def _resolve_pair(groups: str | Sequence[str]) -> tuple[str, str]:
-    """Return two groups, given as a pair or as words separated by a comma."""
+    """Return the two groups to assess and compare, given as a pair or as words separated by a comma."""
     if isinstance(groups, str):
         return parse_pair(groups)
     if len(groups) != 2:

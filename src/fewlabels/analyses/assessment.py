@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.analyses.assessment_rows import Entry, Estimate, Row, estimate_groups, estimate_matrix, estimate_overall
 from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.frames import to_inference_data
 from fewlabels.analyses.overall_check import Sample, check_overall
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.requirements import require_answerable, requires_single_class
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estimate_matrix, estimate_overall
 from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
@@ -58,7 +58,7 @@ class Assessment(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the table and about the estimates."""
+        """Warnings of the assessment, about the table and about the estimates."""
         return (*self.notes, *self.estimate_warnings)
 
     @property
@@ -179,7 +179,7 @@ def assess_counts(
     posterior: Posterior | None = None,
     sample: Sample | None = None,
 ) -> Assessment:
-    """Assess counts; where labels are votes, average over the imputed counts.
+    """Make the assessment of these counts; where labels are votes, average over the imputed counts.
 
     A `sample` of labels with known probabilities checks the overall figure.
     """

@@ -35,6 +35,7 @@ def _can_format(value: Any) -> bool:
 
 
 def _format_option(name: str, value: Any) -> str:
+    """Format one option of a command to paste."""
     text = ",".join(map(_quote_name, value)) if isinstance(value, tuple | list) else str(value)
     mark = "=" if text.startswith("-") else " "
     return f"--{name.replace('_', '-')}{mark}{quote(text)}"
@@ -49,7 +50,7 @@ def format_group(column: str) -> str | None:
 
 
 def _quote_name(name: str) -> str:
-    """Quote a name for a comma-separated list."""
+    """Quote a name in a command for a comma-separated list."""
     return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
 
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.analyses.overall_check import UNEVEN, UNEVEN_COMPARED
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
 from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_verdict, require_rope
 from fewlabels.errors import InputError, quote_name
@@ -42,7 +42,7 @@ class Comparison(Result):
     provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the comparison's JSON as a dict."""
         plain = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("difference", "rows", "provenance")
         }
@@ -54,12 +54,12 @@ class Comparison(Result):
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """Return one row per group."""
+        """Return one row per compared group."""
         return [asdict(row) for row in self.rows]
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """The verdict of the comparison in words."""
         a, b = self.groups
         empty = [row.group for row in self.rows if row.rank_low is None]
         if empty:
@@ -102,6 +102,7 @@ def require_comparison_choices(rope: float, confidence: float) -> None:
 
 
 def _warn_compared_groups(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
+    """Warn of compared groups without labels, undefined ones, and uneven samples."""
     blank = [group for group in groups if a.row(group).n_labels == 0]
     said = [f"no labels in {' and '.join(blank)}: the estimate there comes from the prior alone"] if blank else []
     empty = [group for group in groups if a.posterior.undefined[_find_group(a, group)]]
@@ -110,4 +111,5 @@ def _warn_compared_groups(a: Assessment, groups: tuple[str, str]) -> tuple[str, 
 
 
 def _find_group(a: Assessment, group: str) -> int:
+    """Return the place of a compared group in the assessment."""
     return a.groups.index(a.row(group))

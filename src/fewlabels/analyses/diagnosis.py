@@ -49,7 +49,7 @@ class Diagnosis(Result):
         return (*errors, *(finding.message for finding in self.findings if finding.severity != "error"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the diagnosis as plain data."""
         plain = {name: value for name, value in asdict(self).items() if name not in ("frame", "role_of", "sizes")}
         return plain | {"provenance": self.provenance.to_dict()}
 

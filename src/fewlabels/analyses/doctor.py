@@ -74,7 +74,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
 
 
 def _keep_groups(pool: Predictions, values: Mapping[str, int]) -> dict[str, int]:
-    """Return the attributes to group by: neither nearly one value per item, nor the true answer, nor the result itself."""
+    """Return the attributes that doctor suggests to group by: not nearly one value per item, nor the answer or result."""
     most = max(pool.n_items // 2, 2)
     named = {name: n for name, n in values.items() if 1 < n <= most and not ANSWERS.fullmatch(name)}
     few = [name for name, n in named.items() if n <= MAX_GROUP_VALUES]
@@ -87,7 +87,7 @@ def _keep_groups(pool: Predictions, values: Mapping[str, int]) -> dict[str, int]
 
 
 def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
-    """Count the labelled items where a column differs from the label, or as a number from the outcome."""
+    """Count, to diagnose a column, the labelled items where it differs from label or outcome."""
     kind, counted = pool.items[name].type(), {}
     if not pool.has("agreement"):
         counted["l"] = pool.attribute(name) != pool.label
@@ -97,19 +97,19 @@ def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
 
 
 def _find_signs(pool: Predictions) -> tuple[Finding, ...]:
-    """Look for signs that labels were not drawn at random within the predicted classes."""
+    """Diagnose whether labels were not drawn at random within the predicted classes."""
     by_class = pool.has("predicted") and not pool.has("agreement")
     return find_signs(pool, aggregate_pool(pool, predicted if by_class else everything))
 
 
 def _list_role_of(pool: Predictions) -> dict[str, str]:
-    """Return column -> role, also for each of several columns of probabilities."""
+    """Return column -> role for a diagnosis, also for each of several columns of probabilities."""
     single = {column: role for role, column in pool.roles.used().items()}
     return single | dict.fromkeys(pool.roles.scores.values(), "scores")
 
 
 def _count_sizes(pool: Predictions) -> tuple[GroupSize, ...]:
-    """Count items and labels by predicted class; all items together for graded outputs."""
+    """Count items and labels by predicted class for a diagnosis; all items together for graded outputs."""
     if pool.has("agreement") or not pool.has("predicted"):
         return (GroupSize("all items", pool.n_items, pool.n_labels),)
     sizes: dict[str, list[int]] = {}
@@ -121,7 +121,7 @@ def _count_sizes(pool: Predictions) -> tuple[GroupSize, ...]:
 
 
 def _diagnose_unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
-    """Return the columns of a table without recognised predictions, and which of them may hold predictions."""
+    """Diagnose a table without recognised predictions: its columns, and which of them may hold predictions."""
     try:
         columns = read_columns(source)
     except InputError:
@@ -135,6 +135,7 @@ def _diagnose_unreadable(source: Any, words: Mapping[str, Any], error: InputErro
 
 
 def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:
+    """Would doctor find no error in the table with these roles?"""
     try:
         return all(finding.severity != "error" for finding in check_pool(Predictions.read(source, **words)))
     except InputError:
@@ -151,11 +152,13 @@ def _suggest_roles(source: Any, words: Mapping[str, Any], findings: tuple[Findin
 
 
 def _doctor_command(source: Any, words: Mapping[str, Any]) -> str:
+    """Return the command to run doctor with these roles."""
     file = source.source if isinstance(source, Predictions) else source
     return f"fewlabels doctor {format_file(file)}{format_options(words)}"
 
 
 def _list_possible(pool: Predictions) -> tuple[str, ...]:
+    """Return what can be assessed with the roles that doctor found."""
     can = ["accuracy"]
     if pool.has("score"):
         can.append("calibration (ece, reliability diagram)")
@@ -173,6 +176,7 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
 
 
 def _suggest_commands(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the commands that doctor suggests to run next."""
     file = f"{format_file(pool.source)}{format_options(words)}"
     head = f"fewlabels assess {file}"
     by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"
@@ -188,26 +192,26 @@ def _suggest_commands(pool: Predictions, attributes: dict[str, int], words: Mapp
 
 
 def _free_name() -> str:
-    """Return an unused file name for a session."""
+    """Return an unused file name for the session that doctor suggests."""
     names = ("audit.db", *(f"audit-{i}.db" for i in range(2, 1000)))
     return next((name for name in names if not Path(name).exists()), "new-audit.db")
 
 
 def _suggest_goal(pool: Predictions, column: str | None) -> str:
-    """Suggest find-worst where there are several groups, else estimate."""
+    """Return the goal that doctor suggests: find-worst where there are several groups, else estimate."""
     if pool.has("predicted") and not pool.has("agreement") and len(set(pool.pairs["predicted"])) > 1:
         return "--goal find-worst --by predicted"
     return f"--goal find-worst --by {column}" if column else "--goal estimate --by all"
 
 
 def _find_column(attributes: dict[str, int]) -> str | None:
-    """Return the --by argument of the first column with several groups."""
+    """Return the --by argument that doctor suggests: the first column with several groups."""
     typed = (format_group(name) for name, n in attributes.items() if 2 <= n <= MAX_GROUP_VALUES)
     return next((text for text in typed if text is not None), None)
 
 
 def _list_roles(pool: Predictions) -> dict[str, Any]:
-    """Return the roles that cannot be recognised from column names."""
+    """Return the roles that doctor cannot recognise from column names."""
     roles = pool.roles
     names = ("id", "predicted", "score", "positive_score", "label", "agreement", "propensity")
     words: dict[str, Any] = {name: getattr(roles, name) for name in names}

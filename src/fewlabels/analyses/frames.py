@@ -29,6 +29,7 @@ def to_inference_data(metric: str, groups: Sequence[str], draws: Float[np.ndarra
 
 
 def _import_extra(module: str, extra: str) -> Any:
+    """Import the library that frames or draws are converted with; an extra that is missing is named."""
     try:
         return import_module(module)
     except ImportError:

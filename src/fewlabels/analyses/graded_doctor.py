@@ -52,7 +52,7 @@ def diagnose_graded(source: Any) -> Diagnosis:
     column = next((text for text in map(format_group, free) if text is not None), None)
     return replace(
         blank, n_items=n, n_labels=n_grades, attributes=attributes,
-        findings=tuple(_find_gaps(n_grades)), can=_list_possible(items, systems), next=_suggest(table.source, items, column, systems),
+        findings=tuple(_find_missing_grades(n_grades)), can=_list_possible(items, systems), next=_suggest(table.source, items, column, systems),
         frame=table.frame, role_of={name: role for role, name in roles.items()} | dict.fromkeys(judges, "judge"),
         sizes=(GroupSize("all items", n, n_grades),),
     )  # fmt: skip
@@ -63,7 +63,7 @@ def _diagnose_sets(blank: Diagnosis, n: int, predicted: str, n_labelled: int) ->
     roles = {**blank.roles, "judge": predicted}
     typed = format_options({name: roles[name] for name in ("grade", "judge")})
     return replace(
-        blank, roles=roles, n_items=n, n_labels=n_labelled, findings=tuple(_find_gaps(n_labelled)),
+        blank, roles=roles, n_items=n, n_labels=n_labelled, findings=tuple(_find_missing_grades(n_labelled)),
         can=("sets of labels: precision, recall and F1 of every label, micro and macro; subset accuracy; Hamming loss",),
         next=(f"fewlabels rate {format_file(blank.source)} --sets{typed} --html report.html",),
         role_of={name: role for role, name in roles.items()}, sizes=(GroupSize("all items", n, n_labelled),),
@@ -81,7 +81,7 @@ def suggest_rating(pool: RoleTable, column: str | None) -> tuple[str, ...]:
 
 
 def _count_attributes(table: RoleTable, n: int, taken: set[str]) -> dict[str, int]:
-    """Return the columns to group by, and their number of values."""
+    """Return the columns of a graded table to group by, and their number of values."""
     kinds = {name: table.items[name].type() for name in table.columns() if name not in taken}
     counted = {name: kind for name, kind in kinds.items() if kind.is_string() or kind.is_integer() or kind.is_boolean()}
     if not counted:
@@ -91,17 +91,20 @@ def _count_attributes(table: RoleTable, n: int, taken: set[str]) -> dict[str, in
     return {name: int(size) for name, size in sizes.items() if 1 < size <= min(MAX_GROUPS, max(n // 2, 2))}
 
 
-def _find_gaps(n_grades: int) -> list[Finding]:
+def _find_missing_grades(n_grades: int) -> list[Finding]:
+    """Diagnose that no item of a graded table has a grade of people."""
     if n_grades:
         return []
     return [Finding("warning", "no item is graded by people: rate needs a few of their grades, drawn at random, to say how good the outputs are by their standard")]  # fmt: skip
 
 
 def _get_scale(items: GradedItems) -> Scale:
+    """Return the scale of the grades in a graded table: people's, else a judge's."""
     return items.human.scale if items.human else items.judges[0].scale
 
 
 def _list_possible(items: GradedItems, systems: tuple[str, str] | None) -> tuple[str, ...]:
+    """Return what graded outputs can be rated by."""
     scale = _get_scale(items)
     figures = "win rate of the first output and distribution of verdicts" if scale.is_preference else "pass rate, mean grade and distribution of grades"  # fmt: skip
     can = [f"{figures} by people's standard (grades: {scale.words})"]
@@ -111,6 +114,7 @@ def _list_possible(items: GradedItems, systems: tuple[str, str] | None) -> tuple
 
 
 def _suggest(source: str, items: GradedItems, column: str | None, systems: tuple[str, str] | None) -> tuple[str, ...]:
+    """Suggest the commands to rate a graded table."""
     words = {"grade": items.human.name} if items.human else {}
     typed = format_options({**words, **({"judge": [judge.name for judge in items.judges]} if items.judges else {})})
     by = f" --by {column}" if column else ""

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri, stdtrit
 
-from fewlabels.analyses.rows import Estimate
-from fewlabels.distributions.belief import Beta
+from fewlabels.analyses.assessment_rows import Estimate
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.errors import count
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.posterior import Posterior
@@ -48,12 +48,12 @@ class Sample:
 
     @property
     def is_even(self) -> bool:
-        """Were all items as likely? Else labels do not represent their groups, and the model takes them as if they did."""
+        """Were all items of the overall sample as likely? Else its labels do not represent their groups, as the model takes them to."""
         return bool(np.isclose(self.square * self.n, self.weight * self.weight.sum()).all())
 
     @property
     def effective_size(self) -> float:
-        """Number of equally likely items that are as informative (Kish 1965)."""
+        """Number of equally likely items as informative as the overall sample (Kish 1965)."""
         return float(self.weight.sum() ** 2 / self.square.sum()) if len(self.weight) else 0.0
 
 
@@ -92,7 +92,7 @@ def is_checked(metric: Metric, sample: Sample | None) -> bool:
 
 
 def warn_too_uneven(metric: Metric, sample: Sample | None) -> tuple[str, ...]:
-    """Warn of propensities so different that their weighted labels are too few to estimate from."""
+    """Warn of propensities so different that the weighted labels are too few to check the overall figure."""
     if sample is None or not is_checked(metric, sample) or sample.is_even or sample.effective_size >= FEWEST:
         return ()
     return (TOO_UNEVEN.format(n=count(sample.n, "weighted label"), few=sample.effective_size),)
@@ -152,7 +152,7 @@ def _check_by_groups(posterior: Posterior, model: Estimate) -> OverallCheck | No
 
 
 def _compare_groups(posterior: Posterior, n: Float[np.ndarray, " group"]) -> tuple[float, float]:
-    """Return the post-stratified figure minus the model's, and its standard error; groups without labels are the model's."""
+    """Return the overall post-stratified figure minus the model's, and its standard error, to check one by the other."""
     expected, share = posterior.mean(), posterior.share
     observed = posterior.sum_by_group(posterior.counts[:, 0]) / np.maximum(n, 1.0)
     spread = np.maximum(observed * (1 - observed) * n / np.maximum(n - 1, 1.0), expected * (1 - expected))
@@ -162,7 +162,7 @@ def _compare_groups(posterior: Posterior, n: Float[np.ndarray, " group"]) -> tup
 
 
 def _estimate_difference(posterior: Posterior, sample: Sample) -> tuple[float, float]:
-    """Return the mean difference between labels and what the model expects without them, and its standard error.
+    """Return the overall mean difference of labels and what the model expects without them, and its standard error.
 
     The variance of a few differences may be small by chance; it is at least what the model expects.
     """
@@ -177,7 +177,7 @@ def _estimate_difference(posterior: Posterior, sample: Sample) -> tuple[float, f
 
 
 def _expect_without_own_label(posterior: Posterior, sample: Sample) -> Float[np.ndarray, " item"]:
-    """Return the expected outcome of each item, given the other labels of its cell."""
+    """Return the outcome of each item that the overall check expects, given the other labels of its cell."""
     belief = posterior.belief
     assert isinstance(belief, Beta)
     cell = posterior.evaluation.tally.assign_cells(posterior.metric.splits)[1][sample.entry]
@@ -186,4 +186,5 @@ def _expect_without_own_label(posterior: Posterior, sample: Sample) -> Float[np.
 
 
 def _say(found: Estimate) -> str:
+    """Format a figure with its interval, for the warning of the overall check."""
     return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"

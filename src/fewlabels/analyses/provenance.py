@@ -38,7 +38,7 @@ class Provenance:
     inputs: tuple[str, ...] = ()  # files that were read; output must not overwrite them
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the provenance as plain data."""
         return {name: getattr(self, name) for name in FIELDS}
 
 

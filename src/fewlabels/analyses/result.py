@@ -53,37 +53,37 @@ class Result(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the contract's JSON of the result as a dict."""
 
     @abstractmethod
     def list_rows(self) -> Sequence[Mapping[str, Any]]:
-        """Return the rows of its frame."""
+        """Return the rows of the result's frame."""
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the contract's JSON, and write it to `path` if given."""
+        """Return the contract's JSON of the result, and write it to `path` if given."""
         return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return its rows as a pandas, Polars or Arrow table; by default in the kind of the predictions."""
+        """Return the result's rows as a pandas, Polars or Arrow table; by default in the kind of the predictions."""
         usual: Frame = getattr(self, "frame", "pandas")
         return to_frame(self.list_rows(), kind or usual)
 
     def to_markdown(self, **choices: Any) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        """Return the result as GitHub-flavoured Markdown, for pull requests and job summaries."""
         text: str = self._find("markdown")(self, **choices)
         return text
 
     def plot(self, kind: str | None = None, *, ax: Any = None, **choices: Any) -> Any:
-        """Plot it with matplotlib; `kind` names one of its plots."""
+        """Plot the result with matplotlib; `kind` names one of its plots."""
         return self._find("plot")(self, *(() if kind is None else (kind,)), ax=ax, **choices)
 
     def to_html(self, **choices: Any) -> str:
-        """Return its report, a self-contained HTML page."""
+        """Return the result's report, a self-contained HTML page."""
         page: str = self._find("report")(self, **choices)
         return page
 
     def report(self, path: str | Path, **choices: Any) -> Path:
-        """Write its report as one self-contained HTML file."""
+        """Write the result's report as one self-contained HTML file."""
         return write_atomic(path, self.to_html(**choices), inputs=self.provenance.inputs)
 
     def __repr__(self) -> str:
@@ -92,15 +92,17 @@ class Result(ABC):
         return text
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: a sentence, the first rows of its frame, and the warnings."""
+        """Return what a notebook shows of a result: a sentence, the first rows of its frame, and the warnings."""
         text: str = _load_renderer("html.notebook:render_excerpt")(self, self._find("headline")(self))
         return text
 
     def _find(self, what: str) -> Any:
+        """Find the renderer of this kind of result."""
         return _load_renderer(getattr(RENDERERS[type(self).__name__], what))
 
 
 def _load_renderer(name: str) -> Any:
+    """Load a renderer of results from `fewlabels.reporting`."""
     return resolve_name(f"fewlabels.reporting.{name}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from fewlabels.analyses.provenance import digest_counts
 from fewlabels.data.counts import CountTable
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import choose_words, count, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
@@ -93,6 +93,7 @@ def _warn_earlier(earlier: "FromEarlier", tally: CountTable) -> list[str]:
 
 
 def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool) -> list[str]:
+    """Warn of groups without labels."""
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
     hints = "other groups' labels and their own scores" if scored else "other groups' labels"
@@ -113,6 +114,7 @@ def _warn_macro(metric: ClassRate, tally: CountTable) -> list[str]:
 
 
 def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInterval], m: int) -> list[str]:
+    """Warn of groups whose metric is undefined."""
     empty = [row.group for row, missing in zip(rows, posterior.undefined, strict=True) if missing]
     if not empty:
         return []
@@ -122,11 +124,12 @@ def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInte
 
 
 def describe_undefined(metric: str, groups: Sequence[str]) -> str:
-    """Return a warning about groups where a rate is undefined (0/0)."""
+    """Return a warning of an estimate about groups where a rate is undefined (0/0)."""
     return f"{metric} is not defined in {join_names(groups)}: its denominator is 0 there, so it could have any value"
 
 
 def _warn_wide(rows: Sequence[HasInterval]) -> list[str]:
+    """Warn of an assessment's intervals that are too wide for a conclusion."""
     wide = list_wide_groups(rows)
     more = "more " if any(row.n_labels == 0 for row in rows) else ""
     which = count(len(wide), f"{more}group".strip())
@@ -135,11 +138,12 @@ def _warn_wide(rows: Sequence[HasInterval]) -> list[str]:
 
 
 def _name_few_groups(groups: Sequence[str]) -> str:
-    """List a few groups; fewer if their names are long."""
+    """List a few groups in a warning; fewer if their names are long."""
     return join_names(groups, most=6 if max(map(len, groups), default=0) <= LONG_NAME else 2)
 
 
 def _warn_prior(posterior: Posterior) -> list[str]:
+    """Warn of an overall estimate that depends on the prior."""
     if not is_prior_dominated(posterior):
         return []
     pseudo, real = posterior.prior.strength().sum(), posterior.cells.n_labels.sum()
@@ -150,12 +154,14 @@ def _warn_prior(posterior: Posterior) -> list[str]:
 
 
 def _warn_never_predicted(posterior: Posterior) -> list[str]:
+    """Warn of classes that are never predicted."""
     unsaid = _never_predicted(posterior)
     said = "classes that are never predicted have no row, but count in means over classes"
     return [f"{said}: {join_names(unsaid)}; their recall is 0"] if unsaid else []
 
 
 def _warn_few_draws(posterior: Posterior) -> list[str]:
+    """Warn of estimates that rest on few draws."""
     n = len(posterior.draws)
     if n >= min(MIN_DRAWS, posterior.n_draws):
         return []
@@ -172,6 +178,7 @@ def _warn_fit(posterior: Posterior) -> list[str]:
 
 
 def _never_predicted(posterior: Posterior) -> list[str]:
+    """Return the classes to warn of, which labels have and no prediction does."""
     cells = posterior.cells
     if cells.by != "predicted":
         return []
@@ -180,7 +187,7 @@ def _never_predicted(posterior: Posterior) -> list[str]:
 
 
 def _is_overconfident_prior(posterior: Posterior) -> bool:
-    """Whether the prior counts less than half a mistake in a group whose labels show none."""
+    """Is a warning due: does the prior count less than half a mistake in a group whose labels show none?"""
     if not isinstance(posterior.prior, Beta) or posterior.cells.n != len(posterior.groups):
         return False
     cells, prior = posterior.cells, posterior.prior
@@ -208,6 +215,7 @@ def list_wide_groups(rows: Sequence[HasInterval]) -> list[str]:
 
 
 def _warn_bins(posterior: Posterior) -> list[str]:
+    """Warn of items in score bins without labels."""
     cells = posterior.cells
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:

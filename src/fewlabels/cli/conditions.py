@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewlabels.analyses.rows import RANK_FIELDS
+from fewlabels.analyses.assessment_rows import RANK_FIELDS
 from fewlabels.errors import InputError, did_you_mean
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {

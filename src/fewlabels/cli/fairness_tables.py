@@ -6,8 +6,8 @@ from math import isnan
 from rich.console import Console
 from rich.table import Table
 
-from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.analyses.fairness.result import Fairness
 from fewlabels.cli.console import escape
 from fewlabels.cli.tables import MAX_SHOWN
 from fewlabels.errors import count

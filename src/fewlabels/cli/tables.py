@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.analyses.diagnosis import Diagnosis
-from fewlabels.analyses.rows import Row
 from fewlabels.cli.console import escape
 from fewlabels.errors import count
 from fewlabels.reporting.summaries import describe_size

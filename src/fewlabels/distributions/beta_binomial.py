@@ -59,7 +59,7 @@ def beta_binomial_probabilities(
 
 
 def _trim_tails(p: Float[np.ndarray, "row count"], level: float) -> Interval:
-    """Start from equal tails, then drop the less probable end while the level is still covered; drop ties together."""
+    """Trim a beta-binomial's equal tails: drop the less probable end while the level is covered; ties together."""
     row, last, reached = np.arange(len(p)), p.shape[1] - 1, np.cumsum(p, axis=1)
     low, high = (
         (reached < tail * (1 - TINY)).sum(axis=1).clip(max=last) for tail in ((1 - level) / 2, (1 + level) / 2)
@@ -77,7 +77,7 @@ def _trim_tails(p: Float[np.ndarray, "row count"], level: float) -> Interval:
 
 
 def _matched_beta_quantile(n: Array, alpha: Array, beta: Array, q: float, residual_variance: Array) -> Array:
-    """Approximate by the Beta with the same mean and variance and round; for large n the error is about one count."""
+    """Approximate a beta-binomial by the Beta of the same mean and variance; for large n the error is about one count."""
     total = alpha + beta
     mean = alpha / total
     strength = np.maximum(n / (residual_variance + (n - 1) / (total + 1)) - 1, TINY)

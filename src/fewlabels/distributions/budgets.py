@@ -40,7 +40,7 @@ def limit_stored_draws(n_draws: int, n_numbers: int) -> int:
 
 
 def limit_covariance_draws(n_cells: int) -> int:
-    """Return how many draws the covariance of so many cells is estimated from.
+    """Return the budget of draws from which the covariance of so many cells is estimated.
 
     >>> [limit_covariance_draws(n) for n in (10, 500, 5000)]
     [500, 200, 100]

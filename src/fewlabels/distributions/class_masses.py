@@ -21,7 +21,7 @@ class ClassMassDraws:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Draws, cells and classes."""
+        """Draws, cells and classes of these masses."""
         return (*self.right.shape, self.actual.shape[2])
 
     def sum_scopes(self, n_scopes: int) -> Float[np.ndarray, "draw scope class"]:

@@ -27,12 +27,12 @@ class CellCovariance:
 
     @property
     def variance(self) -> PerCell:
-        """Variance of each cell's accuracy."""
+        """Variance of each cell's accuracy, the diagonal of the covariance."""
         return np.einsum("cf,cf->c", self.shared, self.shared) + self.own + self.outlier
 
     @property
     def outcome(self) -> PerCell:
-        """Variance of one more outcome in each cell."""
+        """Variance of one more outcome in each cell, given their covariance."""
         return self.variance + self.noise
 
     def observe(self, n_labels: PerCell) -> "CellCovariance":
@@ -60,7 +60,7 @@ class CellCovariance:
         item: PerCell,
         worth: Float[np.ndarray, " target"],
     ) -> PerCell:
-        """Expected reduction of the targets' variance, weighted by `worth`, from one more label in each cell.
+        """Expected reduction of the targets' variance, by the cells' covariance, from one more label in each cell.
 
         A target is Σ weight × accuracy over its cells (sorted by target, `aim`), plus `item` times the labelled item's
         outcome where the item is part of the target. An outcome is binary, so the reduction is its squared covariance

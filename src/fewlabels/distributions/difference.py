@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betainc, betaincinv
 
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.errors import InputError
 from fewlabels.text import format_probability
 
@@ -67,7 +67,7 @@ class BetaDifference:
     panels: int = PANELS
 
     def mean(self) -> float:
-        """E a − E b."""
+        """Expected difference: E a − E b."""
         return float(self.a.mean()[0] - self.b.mean()[0])
 
     def below(self, x: float) -> float:
@@ -86,19 +86,21 @@ class BetaDifference:
 
     @cached_property
     def _narrow(self) -> Beta:
+        """The narrower of the two Betas, over whose quantiles the difference is integrated."""
         return self.a if self.a.variance()[0] < self.b.variance()[0] else self.b
 
     @cached_property
     def _quantiles(self) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
+        """Quantiles of the narrower Beta at the nodes of the difference's quadrature."""
         u, weight = _nodes(self.panels)
         return betaincinv(self._narrow.alpha[0], self._narrow.beta[0], u), weight
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles, by inverting `below`; the interval is widened to contain the mean."""
+        """Quantiles of the difference, by inverting `below`; widened to contain the mean."""
         return min(self._solve((1 - level) / 2), self.mean()), max(self._solve((1 + level) / 2), self.mean())
 
     def _solve(self, target: float) -> float:
-        """Bisect [-1, 1] to nine digits."""
+        """Find a quantile of the difference: bisect [-1, 1] to nine digits."""
         low, high = -1.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -125,13 +127,13 @@ class DrawnDifference:
         return float((self.samples > x + ROUNDING).mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles of the draws, widened to contain the mean."""
+        """Quantiles of the drawn difference, widened to contain the mean."""
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2])
         return min(float(low), self.mean()), max(float(high), self.mean())
 
 
 def describe_verdict(a: str, b: str, rope: float, verdict: str, chances: Mapping[str, float], *, that: str = "") -> str:
-    """Say which of below, equivalent and above is the verdict, with its probability; or all three where none is settled.
+    """Say which verdict on a difference is settled (below, equivalent, above), or the probabilities of all three.
 
     `that` is what `b` is called in a comparison with `a`, where it differs: "recall of x is lower than that of y".
 
@@ -155,7 +157,7 @@ def describe_verdict(a: str, b: str, rope: float, verdict: str, chances: Mapping
 
 @cache
 def _nodes(panels: int) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
-    """Gauss-Legendre nodes on panels of (0, 1) that get narrower towards the ends, where quantile functions are steep."""
+    """Gauss-Legendre nodes for a difference, on panels of (0, 1) that narrow where quantile functions are steep."""
     x, weight = np.polynomial.legendre.leggauss(NODES)
     t = ((np.arange(panels)[:, None] + (x + 1) / 2) / panels).reshape(-1)
     return t**3 * (10 - 15 * t + 6 * t**2), np.tile(weight / 2, panels) / panels * 30 * t**2 * (1 - t) ** 2

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Beta, Conjugate, Dirichlet, include_mean
+from fewlabels.distributions.belief import Conjugate, include_mean
 from fewlabels.distributions.beta_binomial import count_interval
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.matched_counts import draw_matched_counts
 from fewlabels.distributions.quantiles import Array
 from fewlabels.distributions.randomness import Rng
@@ -33,25 +34,26 @@ class FinitePoolBeta:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
+        """Names of the pool's groups, along the group axis."""
         return self.belief.groups
 
     def mean(self) -> Float[np.ndarray, " group"]:
-        """(known + rest · E θ) / size."""
+        """Mean share in the finite pool: (known + rest · E θ) / size."""
         return (self.known[:, 0] + self.rest * self.belief.mean()) / self._size()
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Known counts plus the interval of the unlabelled count, widened to contain the mean."""
+        """Interval in the finite pool: known counts plus the unlabelled count's, widened to contain the mean."""
         low, high = count_interval(self.rest, self.belief.alpha, self.belief.beta, level, self.residual_variance)
         ends = (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
         return include_mean(self.mean(), ends)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Draw θ, then the outcomes of the rest."""
+        """Draw θ, then the outcomes of the rest of the pool."""
         theta = self.belief.draw(rng, n)
         return (self.known[:, 0] + draw_right(rng, self.rest, theta, self.residual_variance)) / self._size()
 
     def _size(self) -> Float[np.ndarray, " group"]:
+        """Items of every group of the finite pool."""
         return self.known.sum(axis=1) + self.rest
 
 
@@ -66,15 +68,15 @@ class FinitePoolDirichlet:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
+        """Names of the pool's groups, along the group axis."""
         return self.belief.groups
 
     def mean(self) -> Float[np.ndarray, "group outcome"]:
-        """(known + rest · E θ) / size."""
+        """Mean shares in the finite pool: (known + rest · E θ) / size."""
         return (self.known + self.rest[:, None] * self.belief.mean()) / self._size()
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Interval of each share: known counts plus the interval of the unlabelled count."""
+        """Interval of each share of the finite pool: known counts plus the interval of the unlabelled count."""
         alpha = self.belief.alpha
         beta = alpha.sum(axis=1, keepdims=True) - alpha
         rest = np.broadcast_to(self.rest[:, None], alpha.shape)
@@ -83,7 +85,7 @@ class FinitePoolDirichlet:
         return include_mean(self.mean(), ((self.known + low) / self._size(), (self.known + high) / self._size()))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
-        """Draw θ, then the outcomes of the rest."""
+        """Draw θ, then the outcomes of the rest of the pool."""
         return (
             self.known + draw_outcomes(rng, self.rest, self.belief.draw(rng, n), self.residual_variance)
         ) / self._size()
@@ -99,6 +101,7 @@ class FinitePoolDirichlet:
         )
 
     def _size(self) -> Float[np.ndarray, "group 1"]:
+        """Items of every group of the finite pool."""
         return (self.known.sum(axis=1) + self.rest)[:, None]
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
+from fewlabels.distributions.belief import Belief, Conjugate
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.distributions.quantiles import TINY, Array
 from fewlabels.distributions.randomness import Rng
@@ -25,15 +26,15 @@ class Mixture:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
+        """Names of the mixture's groups, along the group axis."""
         return self.parts[0].groups
 
     def mean(self) -> Array:
-        """Average over the parts."""
+        """Mean of the mixture: the average over its parts."""
         return np.mean([part.mean() for part in self.parts], axis=0)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of draws."""
+        """Quantiles of draws from the mixture."""
         draws = self.draw(np.random.default_rng(0), MIN_DRAWS)
         low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
@@ -68,5 +69,5 @@ def match_moments(parts: Sequence[Conjugate]) -> Conjugate:
 def _matching_strength(
     spread: Float[np.ndarray, " group"], variance: Float[np.ndarray, " group"]
 ) -> Float[np.ndarray, " group"]:
-    """Return the total pseudo-count at which a mean with this single-outcome variance has the given variance."""
+    """Return the total pseudo-count at which a mean with this single-outcome variance has the mixture's variance."""
     return np.maximum(spread / np.maximum(variance, TINY) - 1, TINY)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln, expit, log_expit, logit, softmax
 
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.randomness import Rng
 
 WIDEST, N_SHIFTS, ROUNDS = 9.0, 31, 20
@@ -45,6 +45,7 @@ class PooledCells:
         return theta if self.known is None else (self.known[:, 0] + rng.binomial(self.rest, theta)) / self._size()
 
     def _size(self) -> Float[np.ndarray, " cell"]:
+        """Items of the pooled cells."""
         assert self.known is not None
         return self.known.sum(axis=1) + self.rest
 
@@ -74,6 +75,7 @@ def fit_prior_level(
 def _weigh_settings(
     before: Beta, counts: Float[np.ndarray, "cell 2"], shifts: Float[np.ndarray, " shift"]
 ) -> PooledCells:
+    """Weigh the settings of partial pooling by the marginal likelihood of the cells' counts."""
     shift, factor = (grid.reshape(-1, 1) for grid in np.meshgrid(shifts, FACTORS, indexing="ij"))
     mean = expit(logit(np.clip(before.mean(), EDGE, 1 - EDGE)) + shift)
     strength = before.strength() * factor

@@ -34,7 +34,7 @@ def trim_interval(samples: Float[np.ndarray, "draw *shape"], level: float) -> tu
 def _drop_ends(
     drawn: Float[np.ndarray, "draw place"], places: np.ndarray, low: Array, high: Array, spare: Array
 ) -> np.ndarray:
-    """Drop the less probable end of each place where the level is still covered; return where one was dropped."""
+    """Trim the less probable end of each place where the level is still covered; return where one was dropped."""
     first, last = (drawn == low[places]).mean(axis=0), (drawn == high[places]).mean(axis=0)
     price = np.minimum(first, last)
     dropped = (price <= spare[places]) & (low[places] < high[places])

@@ -58,6 +58,7 @@ def read_costs(source: Any) -> Costs:
 
 
 def _read_cost_csv(path: Path) -> Costs:
+    """Read a cost table from a CSV file."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = [row for row in csv.reader(file) if row]
@@ -70,6 +71,7 @@ def _read_cost_csv(path: Path) -> Costs:
 
 
 def _read_row(path: Path, predicted: Sequence[str], row: Sequence[str], line: int) -> dict[str, float]:
+    """Read one row of a cost table: a number per predicted class."""
     if len(row) != len(predicted) + 1:
         raise InputError(f"cost: {path}, line {line}: {len(row) - 1} costs for {len(predicted)} predicted classes")
     out = {}

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells, Split
 from fewlabels.distributions.class_masses import ClassMassDraws
-from fewlabels.distributions.sparse import SparseDraws
+from fewlabels.distributions.sparse_draws import SparseDraws
 from fewlabels.metrics import rates
 from fewlabels.metrics.cost_table import Costs, read_costs
 from fewlabels.metrics.rates import TINY, ClassMasses
@@ -45,41 +45,41 @@ class Metric(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name on the command line and in results."""
+        """The metric's name on the command line and in results."""
         ...
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """How groups are split into cells for it."""
+        """How groups are split into cells for the metric."""
         ...
 
     @property
     def reads(self) -> Reads:
-        """What it reads of a label."""
+        """What the metric reads of a label."""
         ...
 
     @property
     def worst(self) -> Worst:
-        """Which end is the worst."""
+        """Which end of the metric is the worst."""
         ...
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Column roles that it requires."""
+        """Column roles that the metric requires."""
         ...
 
     @property
     def is_share(self) -> bool:
-        """Is it between 0 and 1?"""
+        """Is the metric between 0 and 1?"""
         ...
 
     @property
     def is_cell_accuracy(self) -> bool:
-        """Does it equal the cell's accuracy in a group that is a single cell? Then it has a closed form."""
+        """Is the metric of a group that is a single cell the cell's accuracy? Then it has a closed form."""
         ...
 
     def value(self, sample: Sample) -> PerScope:
-        """Its value per scope (or per class)."""
+        """The metric's value per scope (or per class)."""
         ...
 
 
@@ -106,7 +106,7 @@ class Accuracy(RegisteredMetric):
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """Σ p θ."""
+        """Return the metric `accuracy`: Σ p θ."""
         assert isinstance(sample.theta, np.ndarray)
         return average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
 
@@ -125,7 +125,7 @@ class CalibrationError(RegisteredMetric):
     is_skewed: bool = True  # a mean of distances: its figure is the posterior median
 
     def value(self, sample: Sample) -> PerScope:
-        """Average accuracies and scores over the cells of a bin before taking the absolute gap."""
+        """Return the metric `ece`: accuracies and scores are averaged over a bin before the absolute gap is taken."""
         n_bins = int(sample.cells.bin.max()) + 1
         place = sample.scope * n_bins + sample.cells.bin
         weighted = sample.weight * (sample.theta - sample.cells.score)
@@ -151,12 +151,12 @@ class ScoringRule(RegisteredMetric):
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
-        """Average the expected loss over the cells of a scope."""
+        """Return a metric that is a score's mean loss: the expected loss averaged over the cells of a scope."""
         right, wrong = self.losses(sample.cells.score)
         return average(wrong + sample.theta * (right - wrong), sample.weight, sample.scope, sample.n_scopes)
 
     def slope(self, cells: Cells) -> Float[np.ndarray, " cell"]:
-        """Return how much the loss in each cell changes with its accuracy."""
+        """Return how much the metric in each cell changes with the cell's accuracy."""
         right, wrong = self.losses(cells.score)
         return right - wrong
 
@@ -176,13 +176,13 @@ class Cost:
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
-        """Average the expected cost over the cells of a scope."""
+        """Return the metric `cost`: the expected cost averaged over the cells of a scope."""
         assert self.matrix is not None, "the cost matrix needs the classes of a pool first"
         price = self.matrix[:, sample.cells.predicted].T
         return average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
 
     def for_classes(self, classes: Sequence[str]) -> "Cost":
-        """Return the same costs with the matrix for the classes of a pool."""
+        """Return the metric with the cost matrix for the classes of a pool."""
         return replace(self, matrix=self.costs.matrix(classes))
 
 
@@ -207,7 +207,7 @@ class ClassRate(RegisteredMetric):
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """Return the rates per class, of the positive class, or averaged over classes."""
+        """Return a metric that is a rate: per class, of the positive class, or averaged over classes."""
         masses = _class_masses(sample)
         rates = self._fill(self.rate(masses))
         if sample.per_class:
@@ -215,19 +215,19 @@ class ClassRate(RegisteredMetric):
         return self._average(rates, masses, sample) if self.is_macro_average else rates[:, :, sample.positive]
 
     def evaluate_classes(self, sample: Sample) -> tuple[Float[np.ndarray, "draw class"], Float[np.ndarray, "draw 1"]]:
-        """Return the rate of every class, and their average over the classes that occur; for a single scope."""
+        """Return the metric of every class, and its average over the classes that occur; for a single scope."""
         masses = _class_masses(sample)
         rates = self._fill(self.rate(masses))
         return rates[:, 0, :], self._average(rates, masses, sample)
 
     def _fill(self, rates: Float[np.ndarray, "draw scope class"]) -> Float[np.ndarray, "draw scope class"]:
-        """Count 0/0 as 0 in a macro average, as scikit-learn does."""
+        """Count 0/0 as 0 in a metric that is a macro average, as scikit-learn does."""
         return np.nan_to_num(rates, nan=0.0) if self.is_macro_average else rates
 
     def _average(
         self, rates: Float[np.ndarray, "draw scope class"], masses: ClassMasses, sample: Sample
     ) -> Float[np.ndarray, "draw scope"]:
-        """Average over the classes that occur in each scope, as predictions or as truth.
+        """Return a metric's macro average over the classes that occur in each scope, as predictions or as truth.
 
         Whether a class occurs as truth may be uncertain, so it is counted in every draw: fully from one item on, and in
         proportion below. The average is then of the same classes however many labels there are.
@@ -255,7 +255,7 @@ class ScopeRate(RegisteredMetric):
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """One value per scope."""
+        """Return a metric of all classes together: one value per scope."""
         return self.rate(_class_masses(sample))
 
 
@@ -268,11 +268,12 @@ class ConfusionAccuracy(ScopeRate):
     is_cell_accuracy: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """Average over cells: masses of classes would take a number per scope and class."""
+        """Return the metric `confusion`: an average over cells, as masses would take a number per scope and class."""
         return average(_take_predicted(sample), sample.weight, sample.scope, sample.n_scopes)
 
 
 def _class_masses(sample: Sample) -> ClassMasses:
+    """Return the masses of classes that a metric of rates is made of, from draws of the cells."""
     n, k = sample.n_scopes, sample.theta.shape[2]
     place = sample.scope * k + sample.cells.predicted
     total = sum_by(sample.weight, sample.scope, n)[:, :, None]
@@ -285,7 +286,7 @@ def _class_masses(sample: Sample) -> ClassMasses:
 
 
 def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
-    """Return the share of the predicted class in each cell."""
+    """Return the share of the predicted class in each cell, for metrics of classes."""
     predicted = sample.cells.predicted
     if isinstance(sample.theta, ClassMassDraws):
         return sample.theta.right
@@ -295,7 +296,7 @@ def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
 
 
 def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
-    """Return the weight of each true class in each scope."""
+    """Return the weight of each true class in each scope, for metrics of classes."""
     if isinstance(sample.theta, ClassMassDraws):
         return sample.theta.sum_scopes(sample.n_scopes)
     if isinstance(sample.theta, SparseDraws):
@@ -305,7 +306,7 @@ def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
 
 
 def _count_labels(sample: Sample) -> Float[np.ndarray, "scope class"]:
-    """Count the labels of each class in each scope."""
+    """Count the labels of each class in each scope, for metrics that average over classes."""
     return sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
 
 

@@ -67,7 +67,7 @@ def f1(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
 
 
 def matthews(s: ClassMasses) -> Float[np.ndarray, "draw scope"]:
-    """Matthews correlation of predictions and truth over all classes."""
+    """Matthews correlation of predictions and truth over all classes, from the masses that rates are made of."""
     right = s.true_positive.sum(axis=2)
     chance = (s.predicted_positive * s.actual_positive).sum(axis=2)
     spread = (1 - (s.predicted_positive**2).sum(axis=2)) * (1 - (s.actual_positive**2).sum(axis=2))

@@ -20,6 +20,7 @@ def sum_by(
 
 
 def _is_identity(index: Int[np.ndarray, " cell"], n: int) -> bool:
+    """Has every cell a sum of its own, in order?"""
     return len(index) == n and bool((index == np.arange(n)).all())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
@@ -23,51 +23,51 @@ PerArm = Float[np.ndarray, " arm"]
 
 @dataclass(frozen=True)
 class IndependentBetas:
-    """Independent Beta posteriors of arms, or one Beta shared by all."""
+    """Baseline with independent Beta posteriors of arms, or one Beta shared by all."""
 
     beta: Beta
     alike: bool = False
 
     @property
     def mean(self) -> PerArm:
-        """Posterior mean of the accuracy."""
+        """Posterior mean of the accuracy of every arm by the baseline."""
         return self.beta.mean()
 
     @property
     def within_variance(self) -> PerArm:
-        """P(right) does not vary within an arm."""
+        """Within an arm, P(right) does not vary in this baseline."""
         return np.zeros(len(self.beta.groups))
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
-        """Central credible interval."""
+        """Central credible interval of every arm by the baseline."""
         return self.beta.interval(level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws."""
+        """Joint draws of the arms from the baseline."""
         if not self.alike:
             return self.beta.draw(rng, n)
         return np.repeat(rng.beta(self.beta.alpha[0], self.beta.beta[0], size=(n, 1)), len(self.beta.groups), axis=1)
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """Posterior of arms given by draws."""
+class SampledBaseline:
+    """Baseline whose posterior of arms is given by draws."""
 
     samples: Float[np.ndarray, "draw arm"]
     mean: PerArm
 
     @property
     def within_variance(self) -> PerArm:
-        """P(right) does not vary within an arm."""
+        """Within an arm, P(right) does not vary in this baseline."""
         return np.zeros(len(self.mean))
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
-        """Quantiles of draws."""
+        """Quantiles of the baseline's draws."""
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Resampled draws."""
+        """Resampled draws of the baseline."""
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
@@ -84,7 +84,7 @@ def estimate_independent(cells: Cells, seed: int) -> CellAccuracies:  # noqa: AR
 
 
 def _prior_counts(cells: Cells) -> tuple[float, float]:
-    """Prior counts at the pool's accuracy; Jeffreys' prior where all labels of the pool agree."""
+    """Prior counts of a baseline at the pool's accuracy; Jeffreys' prior where all labels of the pool agree."""
     n_right, n = float(cells.right.sum()), float(cells.n_labels.sum())
     if n and n_right in (0.0, n):
         return 0.5, 0.5
@@ -104,6 +104,8 @@ def warn_independent(cells: Cells) -> tuple[str, ...]:
 
 
 def _estimate_deep(kind: str) -> Callable[[Cells, int], CellAccuracies]:
+    """Return the baseline that fits one of the paper's deep surfaces, which needs the extra."""
+
     def estimate(cells: Cells, seed: int) -> CellAccuracies:
         try:
             fit_deep = resolve_name(FIT_DEEP)
@@ -111,7 +113,7 @@ def _estimate_deep(kind: str) -> Callable[[Cells, int], CellAccuracies]:
             raise InputError(f"model {kind} needs the extra 'deep': pip install 'fewlabels[deep]'") from None
         sizes, level = tuple(len(axis.levels) for axis in cells.axes), cells.level[cells.group]
         found = fit_deep(level, sizes, cells.n_labels.astype(np.float64), cells.right, kind=kind, seed=seed)
-        return Sampled(found.draw(np.random.default_rng(seed), MIN_DRAWS), found.mean)
+        return SampledBaseline(found.draw(np.random.default_rng(seed), MIN_DRAWS), found.mean)
 
     return estimate
 

@@ -21,12 +21,14 @@ class _ThreadLimit:
     limits: threadpool_limits | None = None
 
     def acquire(self) -> None:
+        """Limit BLAS to one thread, if this is the first user."""
         with self.lock:
             if not self.n_users:
                 self.limits = threadpool_limits(limits=1, user_api="blas")
             self.n_users += 1
 
     def release(self) -> None:
+        """Restore the number of BLAS threads after the last user."""
         with self.lock:
             self.n_users -= 1
             if not self.n_users and self.limits is not None:

@@ -84,13 +84,13 @@ def measure_ess(values: Quantities) -> PerQuantity:
 
 
 def _split_chains(values: Quantities) -> Float[np.ndarray, "half piece quantity"]:
-    """Split each chain into two halves."""
+    """Split each chain into two halves, for split R-hat."""
     half = len(values) // 2
     return np.concatenate([values[:half], values[-half:]], axis=1)
 
 
 def _normal_scores(values: Quantities) -> Quantities:
-    """Normal scores of ranks; ties share their mean rank."""
+    """Normal scores of the ranks of draws, for rank-normalised R-hat; ties share their mean rank."""
     flat = values.reshape(-1, values.shape[2])
     ranks = np.empty_like(flat)
     for column, out in zip(flat.T, ranks.T, strict=True):
@@ -100,12 +100,13 @@ def _normal_scores(values: Quantities) -> Quantities:
 
 
 def _potential_scale_reduction(values: Quantities) -> PerQuantity:
-    """Potential scale reduction: the root of total over within-chain variance."""
+    """R-hat: the root of total over within-chain variance (potential scale reduction)."""
     within, total = _variances(values)
     return np.sqrt(np.divide(total, within, out=np.ones_like(total), where=within > 0))
 
 
 def _variances(values: Quantities) -> tuple[PerQuantity, PerQuantity]:
+    """Return the within-chain variance and the pooled one, which R-hat compares."""
     n = len(values)
     within = values.var(axis=0, ddof=1).mean(axis=0)
     return within, (n - 1) / n * within + values.mean(axis=0).var(axis=0, ddof=1)

@@ -111,6 +111,7 @@ def from_earlier(earlier: Any, discount: float = 1.0) -> FromEarlier:
 
 
 def _refuse_unknown(earlier: Collection[str], known: Collection[str]) -> None:
+    """Refuse an earlier assessment with classes that these predictions lack."""
     unknown_classes = sorted(set(earlier) - set(known))
     if unknown_classes:
         raise InputError(
@@ -119,6 +120,7 @@ def _refuse_unknown(earlier: Collection[str], known: Collection[str]) -> None:
 
 
 def _read(earlier: Any) -> "EarlierAssessment":
+    """Read the earlier assessment of a prior."""
     read: Callable[[Any, str], EarlierAssessment] = resolve_name(READ_EARLIER)
     if isinstance(earlier, Mapping) or hasattr(earlier, "to_dict"):
         return read(dict(earlier if isinstance(earlier, Mapping) else earlier.to_dict()), "prior")

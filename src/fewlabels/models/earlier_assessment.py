@@ -22,6 +22,7 @@ class EarlierBelief(Schema):
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierBelief":
+        """Refuse an earlier belief whose cells, outcomes and counts do not fit."""
         n = len(self.outcomes)
         if len(set(self.outcomes)) < n or not n:
             raise ValueError("outcomes should be different names, at least one")

@@ -91,6 +91,7 @@ def list_evidence(tally: CountTable, earlier: EarlierLabels | None, weight: floa
 
 
 def _discount(earlier: EarlierLabels, weight: float) -> list[dict[str, Any]]:
+    """Return earlier labels as plain rows, each label worth `weight`."""
     return [
         {
             "group": earlier.group[i], "predicted": earlier.predicted[i], "score": earlier.score[i],
@@ -103,10 +104,12 @@ def _discount(earlier: EarlierLabels, weight: float) -> list[dict[str, Any]]:
 
 
 def _group_of(cell: str) -> str:
+    """Return the group that a cell of an earlier assessment belongs to, from its name."""
     return cell.split(SEPARATOR, 1)[0]
 
 
 def _add(
     values: np.ndarray, at: Int[np.ndarray, " more"], more: Float[np.ndarray, " more"]
 ) -> Float[np.ndarray, " cell"]:
+    """Add earlier labels to the counts of the cells they belong to."""
     return values + np.bincount(at, more, len(values))

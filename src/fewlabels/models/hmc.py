@@ -52,7 +52,7 @@ class Chains:
 
     @property
     def n_transitions(self) -> int:
-        """Transitions of all chains."""
+        """Transitions of all HMC chains."""
         return self.draws.shape[0] * self.draws.shape[1]
 
 
@@ -68,13 +68,13 @@ class Reflections:
 
     @cached_property
     def _first(self) -> Int[np.ndarray, " parameter"]:
-        """Index of the first parameter of everyone's block."""
+        """Index of the first parameter of the block of every parameter, as chains are reflected."""
         _, first, which = np.unique(self.block, return_index=True, return_inverse=True)
         return first[which]
 
     @cached_property
     def is_together(self) -> Bool[np.ndarray, "parameter parameter"]:
-        """Which pairs of parameters are of one block."""
+        """Which pairs of parameters are of one block, for HMC chains that are reflected."""
         return self.block[:, None] == self.block
 
     def find_signs(self, at: Points) -> Points:
@@ -83,15 +83,15 @@ class Reflections:
 
 
 @dataclass(frozen=True)
-class _State:
+class _ChainState:
     """Position, log density and gradient of every chain."""
 
     at: Points
     value: PerChain
     gradient: Points
 
-    def reflect(self, reflections: Reflections | None) -> "_State":
-        """Return the mirror image with positive leading parameters."""
+    def reflect(self, reflections: Reflections | None) -> "_ChainState":
+        """Return the mirror image of the HMC chains, with positive leading parameters."""
         if reflections is None:
             return self
         signs = reflections.find_signs(self.at)
@@ -99,35 +99,35 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Metric:
-    """Estimated posterior covariance (dense), or variances (diagonal) where parameters are many."""
+class _ChainMetric:
+    """Estimated posterior covariance (dense), or variances (diagonal) where parameters are many: the metric of HMC."""
 
     covariance: Square | Float[np.ndarray, " parameter"]
 
     @cached_property
     def _root(self) -> Square | Float[np.ndarray, " parameter"]:
-        """Inverse of the Cholesky factor."""
+        """Inverse of the Cholesky factor of the covariance, for HMC's momenta."""
         if self.covariance.ndim == 1:
             return 1 / np.sqrt(self.covariance)
         return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
     def draw_momentum(self, rng: Rng, n_chains: int) -> Points:
-        """Draw momenta; their covariance is the inverse of the posterior's."""
+        """Draw momenta for Hamiltonian Monte Carlo; their covariance is the inverse of the posterior's."""
         free = rng.standard_normal((n_chains, len(self.covariance)))
         return free * self._root if self.covariance.ndim == 1 else free @ self._root
 
     def velocity(self, momentum: Points) -> Points:
-        """Return velocities for these momenta."""
+        """Return velocities for these momenta of HMC."""
         return momentum * self.covariance if self.covariance.ndim == 1 else momentum @ self.covariance
 
     def kinetic_energy(self, momentum: Points) -> PerChain:
-        """Kinetic energy."""
+        """Kinetic energy of the Hamiltonian."""
         return 0.5 * np.einsum("cp,cp->c", self.velocity(momentum), momentum)
 
 
 @dataclass(frozen=True)
 class _StepSize:
-    """Step size, adapted by dual averaging to a target acceptance."""
+    """Step size of HMC, adapted by dual averaging to a target acceptance."""
 
     aim: float
     start: float
@@ -137,7 +137,7 @@ class _StepSize:
     n: int = 0
 
     def adapt(self, acceptance: float) -> "_StepSize":
-        """Update the step size with the acceptance of one transition."""
+        """Update the step size of HMC with the acceptance of one transition."""
         n = self.n + 1
         lag = self.lag + (self.aim - acceptance - self.lag) / (n + DELAY)
         trial = float(np.clip(log(10 * self.start) - sqrt(n) / RATE * lag, -7.0, 1.0))
@@ -168,8 +168,8 @@ def _run(
     enough: Enough,
     reflections: Reflections | None,
 ) -> Chains:
-    """Warm up and draw."""
-    state, metric, step = _add_warm_start(density, _State(start, *density(start)), rng, settings, reflections)
+    """Warm up Hamiltonian Monte Carlo, and draw."""
+    state, metric, step = _add_warm_start(density, _ChainState(start, *density(start)), rng, settings, reflections)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
     for i in range(settings.batches):
         if i and enough(draws):
@@ -186,10 +186,10 @@ def _run(
 
 
 def _add_warm_start(
-    density: Density, state: _State, rng: Rng, settings: ChainSettings, reflections: Reflections | None
-) -> tuple[_State, _Metric, float]:
-    """Reach the posterior, and adapt the metric and the step size."""
-    metric, step = _Metric(np.full(state.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
+    density: Density, state: _ChainState, rng: Rng, settings: ChainSettings, reflections: Reflections | None
+) -> tuple[_ChainState, _ChainMetric, float]:
+    """Reach the posterior by HMC, and adapt the metric and the step size."""
+    metric, step = _ChainMetric(np.full(state.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
     for i, n in enumerate(settings.warm_up):
         seen, step_size = [], _StepSize(settings.acceptance, step, step, step)
         for _ in range(n):
@@ -204,8 +204,8 @@ def _add_warm_start(
 
 
 def _transition(
-    density: Density, state: _State, rng: Rng, metric: _Metric, step: float
-) -> tuple[_State, PerChain, Bool[np.ndarray, " chain"]]:
+    density: Density, state: _ChainState, rng: Rng, metric: _ChainMetric, step: float
+) -> tuple[_ChainState, PerChain, Bool[np.ndarray, " chain"]]:
     """Make one HMC transition of every chain; also return acceptance probabilities and divergences."""
     momentum = metric.draw_momentum(rng, len(state.at))
     n_steps = min(MAX_STEPS, ceil(PATH_LENGTH / step))
@@ -218,28 +218,33 @@ def _transition(
     at, gradient = (
         np.where(stays[:, None], new, old) for new, old in ((end.at, state.at), (end.gradient, state.gradient))
     )
-    return _State(at, value, gradient), np.exp(np.minimum(gain, 0.0)), gain < -DIVERGENT
+    return _ChainState(at, value, gradient), np.exp(np.minimum(gain, 0.0)), gain < -DIVERGENT
 
 
 def _leapfrog(
-    density: Density, state: _State, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
-) -> tuple[_State, Points]:
-    """Leapfrog integration."""
+    density: Density,
+    state: _ChainState,
+    momentum: Points,
+    metric: _ChainMetric,
+    step: Float[np.ndarray, "chain 1"],
+    n_steps: int,
+) -> tuple[_ChainState, Points]:
+    """Leapfrog integration of the Hamiltonian dynamics."""
     for _ in range(n_steps):
         momentum = momentum + 0.5 * step * state.gradient
         at = state.at + step * metric.velocity(momentum)
-        state = _State(at, *density(at))
+        state = _ChainState(at, *density(at))
         momentum = momentum + 0.5 * step * state.gradient
     return state, momentum
 
 
-def _estimate_metric(seen: list[Points], reflections: Reflections | None) -> _Metric:
-    """Estimate the covariance from all chains; for each parameter of a block, one pseudo-draw shrinks it to its diagonal."""
+def _estimate_metric(seen: list[Points], reflections: Reflections | None) -> _ChainMetric:
+    """Estimate HMC's metric, the covariance of all chains; for each parameter of a block, one pseudo-draw shrinks it."""
     draws = np.concatenate(seen)
     n, n_parameters = draws.shape
     spread = draws.var(axis=0) + 1e-6
     if n_parameters > MAX_DENSE:
-        return _Metric(spread)
+        return _ChainMetric(spread)
     together = np.ones((n_parameters, n_parameters), dtype=bool) if reflections is None else reflections.is_together
     share = n / (n + together.sum(axis=0))
-    return _Metric(share * together * np.atleast_2d(np.cov(draws.T)) + np.diag((1 - share) * spread))
+    return _ChainMetric(share * together * np.atleast_2d(np.cov(draws.T)) + np.diag((1 - share) * spread))

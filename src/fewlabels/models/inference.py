@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fewlabels.data.counts import CountTable
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
 from fewlabels.distributions.mixture import match_moments
 from fewlabels.metrics.evaluate import Evaluation, build_evaluation
 from fewlabels.metrics.metric import Cost, Metric, ScoringRule
-from fewlabels.models.grades.cells import has_partial_grades, infer_mean_grades
+from fewlabels.models.grades.mean_grades import has_partial_grades, infer_mean_grades
 from fewlabels.models.joint_outcomes.posterior import N_DRAWS as N_JOINT_DRAWS
 from fewlabels.models.joint_outcomes.posterior import infer_joint
 from fewlabels.models.pooled_shares import PooledShares, pool_accuracies
@@ -82,7 +82,7 @@ def infer_imputed(
 
 
 def _mix_imputed(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
-    """Return the mixture of posteriors with imputed labels; `given` is the posterior with the labels as given."""
+    """Infer the mixture of posteriors with imputed labels; `given` is the posterior with the labels as given."""
     after = match_moments([part.belief for part in parts])
     pooled_cells = pseudo_counts(after)
     counts = pooled_cells * np.minimum(MAX_LABEL_SHARE, given.counts.sum(axis=1) / pooled_cells.sum(axis=1))[:, None]
@@ -105,7 +105,7 @@ _PRIOR_FITS: WeakKeyDictionary[CountTable, dict[Any, PriorFit]] = WeakKeyDiction
 
 
 def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_pool: bool) -> PriorFit:
-    """Fit the prior to the cells, cached for the same counts."""
+    """Fit the prior to the cells whose posterior is inferred, cached for the same counts."""
     metric = evaluation.metric
     try:
         key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
@@ -118,7 +118,7 @@ def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_p
 
 
 def _fit_anew(prior: Prior, evaluation: Evaluation, finite_pool: bool) -> PriorFit:
-    """Fit the prior; a guessed level is learned from all cells for means over many cells, unless its strength is stated."""
+    """Fit the prior for an inference; a guessed level is learned from all cells, unless its strength is stated."""
     cells, metric = evaluation.cells, evaluation.metric
     found = fit_prior(prior, cells, metric.reads, finite_pool=finite_pool)
     if isinstance(prior, LearningPrior) and has_partial_grades(evaluation.tally) and metric.is_cell_accuracy:

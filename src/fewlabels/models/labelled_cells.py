@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta, Conjugate, Dirichlet
+from fewlabels.distributions.belief import Conjugate
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.evaluate import Evaluation, Theta
 from fewlabels.metrics.metric import Metric
@@ -105,7 +106,7 @@ class LabelledCells:
 
 
 def _outcome_probabilities(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Predictive probability of each outcome of the next label."""
+    """Predictive probability of each outcome of a cell's next label."""
     if isinstance(belief, Beta):
         return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
     assert isinstance(belief, Dirichlet)

@@ -22,12 +22,12 @@ class ObjectivePoint(Protocol):
 
     @property
     def value(self) -> float:
-        """Value."""
+        """Value of the function that is maximised."""
         ...
 
     @property
     def gradient(self) -> Parameters:
-        """Gradient."""
+        """Gradient of the function that is maximised."""
         ...
 
 
@@ -152,7 +152,7 @@ def maximize_bfgs(
 def _line_search(
     evaluate: Callable[[Parameters], V], at: Parameters, step: Parameters, view: V
 ) -> tuple[V | None, Parameters]:
-    """Backtracking line search: shorten the step until the increase is sufficient; None if it never is."""
+    """Backtracking line search of the optimizer: shorten the step until the increase suffices; None if it never does."""
     for _ in range(MAX_BACKTRACKS):
         ahead = evaluate(at + step)
         if ahead.value > view.value + ARMIJO * (view.gradient @ step):
@@ -164,7 +164,7 @@ def _line_search(
 def _update_inverse_hessian(
     inverse: Float[np.ndarray, "number number"], step: Parameters, fall: Parameters
 ) -> Float[np.ndarray, "number number"]:
-    """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
+    """BFGS update of the optimizer's inverse Hessian from a step and the decrease of the gradient along it."""
     along = float(step @ fall)
     if along <= MIN_CURVATURE:
         return inverse

@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.partial_pooling import fit_prior_level
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
 from fewlabels.models.logit.joint import JointAccuracies
-from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.joint_shares import JointShares, UnlabelledShares
 from fewlabels.models.logit.true_classes import fit_true_classes
 
 
@@ -58,9 +58,10 @@ class PooledShares(DrawnBelief):
 
     @cached_property
     def _shares(self) -> JointShares:
+        """The joint shares of true classes, fitted with the learned level."""
         cells, rest = self.cells, self.cells.n_items - self.cells.n_labels
         right = cells.labels[np.arange(cells.n), cells.predicted]
         outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)
         accuracies = fit_prior_level(self.right, outcomes, rest)
-        unlabelled = Unlabelled(cells.labels, rest, None) if self.finite_pool else None
+        unlabelled = UnlabelledShares(cells.labels, rest, None) if self.finite_pool else None
         return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled)

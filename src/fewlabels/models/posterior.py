@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, include_mean
+from fewlabels.distributions.belief import Belief, Conjugate, include_mean
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws, limit_covariance_draws
 from fewlabels.distributions.covariance import CellCovariance, estimate_covariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
@@ -22,10 +24,10 @@ from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Theta, fill_undefined
 from fewlabels.metrics.metric import selection_rate
-from fewlabels.models.draws import Sampler
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.labelled_cells import LabelledCells
 from fewlabels.models.logit.joint import JointAccuracies
+from fewlabels.models.metric_sampler import MetricSampler
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
@@ -103,6 +105,7 @@ class Posterior(LabelledCells):
         return self._wrap_draws(("overall",), self._samples[1])
 
     def _wrap_draws(self, names: tuple[str, ...], samples: Float[np.ndarray, "draw group"]) -> Draws:
+        """Return draws of the metric as the posterior of these groups."""
         return Draws(names, samples, getattr(self.metric, "is_skewed", False), self.finite_pool)
 
     @cached_property
@@ -159,7 +162,7 @@ class Posterior(LabelledCells):
 
     @cached_property
     def _samples(self) -> tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]:
-        """Draws per group and overall."""
+        """Draws of the posterior per group and overall."""
         if self.parts:
             groups, overall = zip(*(part._samples for part in self.parts), strict=True)
             return np.concatenate(groups), np.concatenate(overall)
@@ -172,8 +175,9 @@ class Posterior(LabelledCells):
         return fill_undefined(rng, groups), fill_undefined(rng, overall)
 
     @property
-    def _sampler(self) -> Sampler:
-        return Sampler(self.evaluation, self.joint or self.cell_posterior, self.pooled_cells, self.finite_pool)
+    def _sampler(self) -> MetricSampler:
+        """The sampler of the posterior of the metric."""
+        return MetricSampler(self.evaluation, self.joint or self.cell_posterior, self.pooled_cells, self.finite_pool)
 
     # -- the cells -------------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, Cells
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
+from fewlabels.distributions.belief import Belief, Conjugate
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.covariance import CellCovariance
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Reads
@@ -91,7 +92,7 @@ class Flat:
     guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Equal pseudo-counts."""
+        """Equal pseudo-counts: the flat prior of each cell."""
         k = 2 if reads == "right" else cells.labels.shape[1]
         return _from_mean(cells, reads, np.full((cells.n, k), 1 / k), self.strength)
 
@@ -107,7 +108,7 @@ class FromScores:
     guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Pseudo-counts in proportion to the scores."""
+        """Prior of each cell: pseudo-counts in proportion to the scores."""
         score = np.clip(cells.score, EDGE, 1 - EDGE)
         if reads == "right":
             centre = np.stack([score, 1 - score], axis=1)
@@ -138,6 +139,7 @@ def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
 
 
 def _check_strength(strength: float | None) -> float | None:
+    """Refuse the strength of a prior that is no positive number of labels."""
     if strength is not None and not 0 < strength < MAX_STRENGTH:
         raise InputError(
             f"prior: strength is {strength}; it is counted in labels: more than 0, and less than {MAX_STRENGTH:g}"
@@ -148,6 +150,7 @@ def _check_strength(strength: float | None) -> float | None:
 def _from_mean(
     cells: Cells, reads: Reads, centre: Float[np.ndarray, "cell outcome"], strength: float | None
 ) -> Conjugate:
+    """Return the prior with this mean and strength."""
     return to_conjugate(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
 
 
@@ -157,7 +160,7 @@ def to_conjugate(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray,
 
 
 def _spread_rest(cells: Cells, score: Float[np.ndarray, " cell"]) -> Float[np.ndarray, "cell class"]:
-    """Without per-class probabilities, put the score on the predicted class and spread the rest evenly."""
+    """Prior mean without per-class probabilities: the score on the predicted class, the rest spread evenly."""
     k = cells.labels.shape[1]
     if np.any(cells.predicted == NONE):
         raise InputError("prior scores: this metric needs the predicted class of every item")

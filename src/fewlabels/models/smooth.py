@@ -9,8 +9,8 @@ from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.additive.covariance import build_covariance
 from fewlabels.models.additive.design import build_additive_design
-from fewlabels.models.additive.explanation import EffectsSummary
-from fewlabels.models.additive.laplace import fit_additive
+from fewlabels.models.additive.effects_summary import EffectsSummary
+from fewlabels.models.additive.fit import fit_additive
 from fewlabels.models.additive.outliers import compute_outlier_variance
 from fewlabels.models.logit.to_prior import build_prior_fit
 from fewlabels.models.priors import PriorFit

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Estimate, Row
+from fewlabels.analyses.assessment_rows import Estimate, Row
 from fewlabels.errors import InputError
 
 FORBIDDEN_CHARACTERS = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.rating.estimates import MEAN_GRADE, PASS_RATE, WIN_RATE, GradeRow
 from fewlabels.analyses.rating.judges import MIN_GRADES, JudgeAgreement, JudgeRating
 from fewlabels.analyses.rating.result import Rating
 from fewlabels.analyses.rating.sets import SetFigures
-from fewlabels.analyses.rows import Estimate
 from fewlabels.errors import count, join_names
 from fewlabels.text import format_probability
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from fewlabels.active.simulation.results import CONFIGURATION, Plan, Row, Simulation
+from fewlabels.active.simulation.plan_result import Plan
+from fewlabels.active.simulation.simulation_result import CONFIGURATION, Row, Simulation
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.errors import count, join_names
 

@@ -12,9 +12,9 @@ from fewlabels.data.counts import NONE, CountTable
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import count
 from fewlabels.models.annotators.agreement import measure_agreement
+from fewlabels.models.annotators.annotator_fit import Imputation
 from fewlabels.models.annotators.dawid_skene import fit_annotators
 from fewlabels.models.annotators.imputation import ImputedCounts
-from fewlabels.models.annotators.result import Imputation
 from fewlabels.models.annotators.vote_matrix import VoteMatrix
 from fewlabels.sessions.votes import ItemVotes
 

@@ -19,7 +19,7 @@ from fewlabels.data.label_join import note_cannot_tell
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, choose_words
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.answers import list_disputes
 from fewlabels.sessions.posterior_cache import (

@@ -17,7 +17,8 @@ from fewlabels.active.goals.goal import (
 )
 from fewlabels.active.goals.inspection import inspect
 from fewlabels.active.goals.variance import gain_by_variance
-from fewlabels.distributions.belief import Belief, Beta, Draws
+from fewlabels.distributions.belief import Belief
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
     PANELS,
@@ -26,6 +27,7 @@ from fewlabels.distributions.difference import (
     describe_verdict,
     require_rope,
 )
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta

@@ -22,7 +22,7 @@ from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, count, join_names
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.models.grades.cells import MeanGrades, doubt_mean_grades
+from fewlabels.models.grades.mean_grades import MeanGrades, doubt_mean_grades
 from fewlabels.models.posterior import PerGroup, Posterior
 
 KNOWN_WORTH = 0.1  # of a group that is known well enough, against 1 of one that is not

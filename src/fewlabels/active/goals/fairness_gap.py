@@ -17,12 +17,13 @@ from fewlabels.active.goals.inspection import FEWEST, Inspection, is_shown_intac
 from fewlabels.active.goals.variance import expect_variance_of_sum
 from fewlabels.active.pricing import Pricing
 from fewlabels.data.groups import Bins, Cross, DecisionRanges, Everything, Groups, Predicted
-from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
     DrawnDifference,
     describe_verdict,
 )
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean, format_option, join_names
 from fewlabels.metrics.evaluate import Theta

@@ -18,8 +18,9 @@ from fewlabels.active.goals.goal import (
 )
 from fewlabels.active.goals.inspection import FEWEST, count_own_labels, describe_unlabelled
 from fewlabels.active.pricing import Pricing
-from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.difference import require_rope
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta

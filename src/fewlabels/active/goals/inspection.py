@@ -15,10 +15,10 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 
 from fewlabels.data.counts import NONE
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.metrics.metric import selection_rate
 from fewlabels.models.grades.allocation import MIN_SEEN
-from fewlabels.models.grades.cells import MeanGrades
+from fewlabels.models.grades.mean_grades import MeanGrades
 from fewlabels.models.posterior import PerGroup, Posterior
 from fewlabels.text import format_share
 

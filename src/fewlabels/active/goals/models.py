@@ -26,8 +26,9 @@ from fewlabels.analyses.models.estimates import (
     list_figures,
 )
 from fewlabels.analyses.models.pair_counts import PairCounts
-from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.difference import NOT_SETTLED, require_rope
+from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Cost, ScoringRule
 from fewlabels.models.posterior import Posterior

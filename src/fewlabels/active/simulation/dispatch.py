@@ -14,14 +14,14 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.goals.variance import square_slope
 from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
-from fewlabels.active.simulation.kernels.loop import choose
-from fewlabels.active.simulation.kernels.measures import (
+from fewlabels.active.simulation.kernels.compiled_measures import (
     measure_calibration,
     measure_comparison,
     measure_confusion,
     measure_estimate,
     measure_identification,
 )
+from fewlabels.active.simulation.kernels.labelling_loop import choose
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.problems import (
     CalibrationError,
@@ -33,9 +33,9 @@ from fewlabels.active.simulation.kernels.problems import (
 )
 from fewlabels.active.simulation.kernels.problems import Cost as CostProblem
 from fewlabels.active.simulation.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Rule, RuleKind, multi_play
-from fewlabels.active.simulation.measures import choose_measures, measure_true_verdict
-from fewlabels.active.simulation.replay import Run, follow_posterior, next_refit
-from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.active.simulation.replay import ReplayRun, follow_posterior, next_refit
+from fewlabels.active.simulation.replay_measures import choose_measures, measure_true_verdict
+from fewlabels.distributions.beta_dirichlet import Beta, Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
 
@@ -43,15 +43,15 @@ Measured = dict[str, Float[np.ndarray, " checkpoint"]]
 VERDICTS = ("below", "equivalent", "above")
 NON_ADAPTIVE = (RANDOM, PROPORTIONAL, EQUAL)  # rules that do not depend on the posterior
 ALLOCATIONS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
-PROBLEM_CACHE: WeakKeyDictionary[Run, Problem | None] = WeakKeyDictionary()  # freed with the run it belongs to
+PROBLEM_CACHE: WeakKeyDictionary[ReplayRun, Problem | None] = WeakKeyDictionary()  # freed with the run it belongs to
 
 
-def is_compiled(run: Run) -> bool:
+def is_compiled(run: ReplayRun) -> bool:
     """Is there a compiled kernel to dispatch this goal, policy and prior to?"""
     return find_problem(run) is not None and find_rule(run.policy, run.plays) is not None
 
 
-def run_policy(run: Run, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
+def run_policy(run: ReplayRun, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
     """Dispatch a replay to a kernel if there is one, and return the items in labelling order."""
     problem, rule = find_problem(run), find_rule(run.policy, run.plays)
     if problem is None or rule is None:
@@ -61,8 +61,8 @@ def run_policy(run: Run, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
     return choose(rng, problem, rule, budget)
 
 
-def _run_with_refits(run: Run, rng: Rng, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
-    """Run a learning prior between refits: each time on the unlabelled items, from the refitted prior."""
+def _run_with_refits(run: ReplayRun, rng: Rng, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
+    """Dispatch a replay with a learning prior between refits: each time on the unlabelled items."""
     order, left = np.zeros(0, dtype=np.int64), np.arange(run.labelled.n_items)
     while len(order) < budget:
         problem = _make_problem(run.continue_with(order, left))
@@ -74,7 +74,7 @@ def _run_with_refits(run: Run, rng: Rng, rule: Rule, budget: int) -> Int[np.ndar
     return order
 
 
-def measure(run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
+def measure(run: ReplayRun, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
     """Dispatch the measures of a replay at every checkpoint to a kernel if there is one."""
     compiled = _measure_compiled(run, order, checkpoints)
     if compiled is not None:
@@ -85,8 +85,9 @@ def measure(run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarr
 
 
 def _measure_compiled(
-    run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
+    run: ReplayRun, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
 ) -> Measured | None:
+    """Dispatch the measures of a replay to the kernel for its goal; None where there is none."""
     problem = None if run.learns else find_problem(run)
     if isinstance(problem, Rate | CalibrationError | CostProblem):
         found = measure_identification(problem, order, checkpoints, min(run.plays, problem.pool.n_groups))
@@ -100,11 +101,12 @@ def _measure_compiled(
 
 
 def _measure_estimate(
-    run: Run,
+    run: ReplayRun,
     problem: Variance | ShareVariance,
     order: Int[np.ndarray, " step"],
     checkpoints: Int[np.ndarray, " checkpoint"],
 ) -> Measured | None:
+    """Dispatch the measures of an estimate to the kernel for its metric; None where there is none."""
     metric, belief, cells = run.goal.metric, run.start.belief, run.start.evaluation.cells
     if metric is ece and isinstance(belief, Beta):
         gap = CalibrationError(problem.pool, run.labelled.right, belief.alpha, belief.beta, cells.score)
@@ -134,21 +136,22 @@ def find_rule(policy: Policy, plays: int) -> Rule | None:
     return rules[type(policy)](policy) if type(policy) in rules else None
 
 
-def find_problem(run: Run) -> Problem | None:
+def find_problem(run: ReplayRun) -> Problem | None:
     """Return the compiled problem to dispatch a run to, cached; None for custom goals and for rates of classes."""
     if run not in PROBLEM_CACHE:
         PROBLEM_CACHE[run] = _make_problem(run)
     return PROBLEM_CACHE[run]
 
 
-def _make_problem(run: Run) -> Problem | None:
+def _make_problem(run: ReplayRun) -> Problem | None:
+    """Make the compiled problem of a run from its prior: Betas or Dirichlets."""
     belief = run.start.belief
     if isinstance(belief, Beta):
         return _make_beta_problem(run, belief)
     return _make_dirichlet_problem(run, belief) if isinstance(belief, Dirichlet) else None
 
 
-def make_pool(run: Run) -> Pool:
+def make_pool(run: ReplayRun) -> Pool:
     """Convert a labelled pool to the arrays that kernels use, to dispatch its replays to them."""
     posterior, cells = run.start, run.start.evaluation.cells
     n_labels = posterior.n_labels.round().astype(np.int64)
@@ -162,7 +165,8 @@ def make_pool(run: Run) -> Pool:
     )
 
 
-def _make_beta_problem(run: Run, belief: Beta) -> Problem | None:
+def _make_beta_problem(run: ReplayRun, belief: Beta) -> Problem | None:
+    """Make the compiled problem of a goal with Beta priors; None where there is no kernel."""
     goal, posterior, arrays = run.goal, run.start, (make_pool(run), run.labelled.right, belief.alpha, belief.beta)
     if _is_identification(goal) and goal.metric is accuracy:
         return Rate(*arrays, float(goal.sign))
@@ -175,7 +179,8 @@ def _make_beta_problem(run: Run, belief: Beta) -> Problem | None:
     return None
 
 
-def _make_dirichlet_problem(run: Run, belief: Dirichlet) -> Problem | None:
+def _make_dirichlet_problem(run: ReplayRun, belief: Dirichlet) -> Problem | None:
+    """Make the compiled problem of a goal with Dirichlet priors; None where there is no kernel."""
     goal, posterior, cells = run.goal, run.start, run.start.evaluation.cells
     pool, label = make_pool(run), run.labelled.label
     if type(goal) is Estimate and not isinstance(goal.metric, Cost):
@@ -192,5 +197,5 @@ def _make_dirichlet_problem(run: Run, belief: Dirichlet) -> Problem | None:
 
 
 def _is_identification(goal: Goal) -> TypeGuard[FindWorst]:
-    """Is it a built-in identification goal? Subclasses may define another gain."""
+    """Is the goal to dispatch a built-in identification goal? Subclasses may define another gain."""
     return type(goal) in (FindWorst, FindBest)

@@ -12,12 +12,12 @@ from fewlabels.active.goals.estimation import Estimate, measure_doubt
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
 from fewlabels.models.grades.allocation import (
-    Precision,
+    AllocationPrecision,
     allocate_in_open_groups,
     count_allocated_grades,
     measure_precision,
 )
-from fewlabels.models.grades.cells import MeanGrades, count_cells
+from fewlabels.models.grades.mean_grades import MeanGrades, count_cells
 from fewlabels.models.grades.posterior import infer_grades
 from fewlabels.models.posterior import Posterior
 
@@ -43,7 +43,8 @@ def find_grade_forecast(
     return count
 
 
-def _measure(counts: CountTable, posterior: Posterior, design: StudyDesign) -> Precision:
+def _measure(counts: CountTable, posterior: Posterior, design: StudyDesign) -> AllocationPrecision:
+    """Measure how precisely mean grades are known, from which their forecast starts."""
     graded = count_cells(counts, posterior.metric.splits)
     drawn = infer_grades(np.random.default_rng(0), graded, finite_pool=design.finite_pool, n_draws=N_DRAWS)
     return measure_precision(drawn, passes=False)

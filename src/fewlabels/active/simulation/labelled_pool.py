@@ -32,17 +32,17 @@ class LabelledPool:
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
+        """Number of items of the labelled pool."""
         return len(self.entry)
 
     @cached_property
     def group(self) -> Int[np.ndarray, " item"]:
-        """The group of each item."""
+        """The group of each item of the labelled pool."""
         return self.tally.group[self.entry]
 
     @cached_property
     def start(self) -> Int[np.ndarray, " border"]:
-        """First item of each group, and the end of the last group."""
+        """First item of each group in the labelled pool, and the end of the last group."""
         return np.searchsorted(self.group, np.arange(len(self.tally.groups) + 1))
 
     def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
@@ -83,7 +83,7 @@ class LabelledPool:
 
 
 def require_labels(pool: Predictions, n_labels: int) -> None:
-    """Refuse a table without labels."""
+    """Refuse a pool without labels."""
     if not n_labels:
         raise InputError(
             f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"

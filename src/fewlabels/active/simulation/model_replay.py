@@ -28,7 +28,7 @@ PerKind = Int[np.ndarray, " kind"]
 
 
 @dataclass(frozen=True, eq=False)
-class ModelPool:
+class ModelReplayPool:
     """Items whose labels a replay reveals, by kind: an entry of the counts, and a label."""
 
     start: CountTable  # the counts before the first label of the replay
@@ -37,7 +37,7 @@ class ModelPool:
     n_items: PerKind
 
     @classmethod
-    def from_labelled(cls, counts: CountTable) -> "ModelPool":
+    def from_labelled(cls, counts: CountTable) -> "ModelReplayPool":
         """Hide the labels of a labelled table; items without a label are left out."""
         columns, known = counts.models, counts.label != NONE
         assert columns is not None
@@ -59,7 +59,7 @@ class ModelPool:
         return cls(start, kind, counts.label[known], counts.n_items[known])
 
     @classmethod
-    def from_posterior(cls, rng: Rng, joint: JointPosterior) -> "ModelPool":
+    def from_posterior(cls, rng: Rng, joint: JointPosterior) -> "ModelReplayPool":
         """Draw the labels of all unlabelled items."""
         columns, drawn = joint.tally.models, joint.simulate_outcomes(rng)
         assert columns is not None
@@ -72,7 +72,7 @@ class ModelPool:
 
     @cached_property
     def group(self) -> PerKind:
-        """The group of every kind."""
+        """The group of every kind of items that models predict."""
         return self.start.group[self.entry]
 
     def count(self, revealed: PerKind) -> CountTable:
@@ -92,16 +92,16 @@ class ModelPool:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelRun:
+class ModelReplay:
     """Labels, goal, policy and prior of a replay."""
 
-    labelled: ModelPool
+    labelled: ModelReplayPool
     design: StudyDesign
     n_draws: int = N_DRAWS_SIMULATED
 
     @property
     def goal(self) -> CompareModels | BestModel:
-        """What the labels are for."""
+        """What the labels of a replay of models are for."""
         assert isinstance(self.design.goal, CompareModels | BestModel)
         return self.design.goal
 
@@ -147,7 +147,7 @@ class ModelRun:
     def _choose(
         self, rng: Rng, posterior: Posterior, left: Int[np.ndarray, " group"], n: int
     ) -> Int[np.ndarray, " group"]:
-        """Return how many of the next n labels are from each group; fewer once no group is open."""
+        """Return how many of the replay's next n labels are from each group; fewer once none is open."""
         chosen = np.zeros_like(left)
         for _ in range(n):
             view = AcquisitionView(posterior.set_queue(chosen, left - chosen), self.goal.gain)
@@ -172,7 +172,7 @@ class ModelRun:
         return last, {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def measure(self, posterior: Posterior) -> dict[str, float]:
-        """Compare the answer with the truth on the labelled items."""
+        """Measure a replay of several models: compare the answer with the truth on the labelled items."""
         joint = find_joint(self.goal.name, posterior)
         if isinstance(self.goal, BestModel):
             loss = float(self.truth.max() - self.truth[joint.regret().argmin()])
@@ -180,7 +180,7 @@ class ModelRun:
         return self._measure_difference(joint, self.goal)
 
     def _measure_difference(self, joint: JointPosterior, goal: CompareModels) -> dict[str, float]:
-        """Error, coverage and width of the difference, and whether the likeliest verdict is right."""
+        """Measure a replay of two models: error, coverage and width of the difference, and whether the likeliest verdict is right."""
         pair = a, b = goal.find_pair(joint)
         row = compare_scope(joint, pair, rope=goal.rope, confidence=0.0, level=self.design.level)
         true = float(self.truth[a] - self.truth[b])
@@ -195,7 +195,7 @@ class ModelRun:
 def replay_models(rng: Rng, posterior: Posterior, design: StudyDesign) -> int | None:
     """Replay one future of labels on which models are compared; return how many settle the goal, None if all do not."""
     joint = find_joint(design.goal.name, posterior)
-    run = ModelRun(ModelPool.from_posterior(rng, joint), design, N_DRAWS_ROUGH)
+    run = ModelReplay(ModelReplayPool.from_posterior(rng, joint), design, N_DRAWS_ROUGH)
     for n, after in run.label_in_batches(rng):
         if run.goal.settled(after, rng):
             return n

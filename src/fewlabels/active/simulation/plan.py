@@ -22,9 +22,9 @@ from fewlabels.active.simulation.grade_forecast import find_grade_forecast
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.model_replay import replay_models
 from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.active.simulation.quick_forecast import count_roughly
-from fewlabels.active.simulation.replay import Run, count_askable
-from fewlabels.active.simulation.results import Plan
+from fewlabels.active.simulation.replay import ReplayRun, count_askable
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.models.checks import check_predictions
 from fewlabels.analyses.provenance import record
@@ -172,16 +172,16 @@ def draw_planned_labels(rng: Rng, counts: CountTable, posterior: Posterior) -> L
 class SimulatedFuture:
     """One simulated future: seeded, so that a longer run has the same labels in the same order."""
 
-    run: Run
+    run: ReplayRun
     policy_seed: np.random.SeedSequence
     answer_seed: np.random.SeedSequence
 
     def label_in_batches(self) -> Iterator[tuple[Int[np.ndarray, " item"], Posterior]]:
-        """Yield what is labelled between two checks, and the posterior after it."""
+        """Yield what is labelled between two checks of the plan, and the posterior after it."""
         return self.run.label_in_batches(np.random.default_rng(self.policy_seed), CHECK_RESOLUTION)
 
     def is_settled(self, posterior: Posterior) -> bool:
-        """Is the goal settled? As in a session, every check uses the same draws: a few, then all if it is."""
+        """Is the planned goal settled? As in a session, checks use the same draws: a few, then all if it is."""
         looks = (replace(posterior, n_draws=N_DRAWS_ROUGH), posterior)
         return all(self.run.goal.settled(look, np.random.default_rng(self.answer_seed)) for look in looks)
 
@@ -204,7 +204,7 @@ def count_until_settled(future: SimulatedFuture) -> int | None:
 
 
 def _refine_count(future: SimulatedFuture, posterior: Posterior, items: Int[np.ndarray, " item"]) -> int:
-    """Refine the count: how many of these items settle the goal, by about ten checks; all of them do."""
+    """Refine a plan's count: how many of these items settle the goal, by about ten checks; all of them do."""
     step = max(1, len(items) // REFINED_CHECKS)
     for later in range(step, len(items), step):
         posterior = future.run.update_posterior(posterior, items[later - step : later])
@@ -216,6 +216,7 @@ def _refine_count(future: SimulatedFuture, posterior: Posterior, items: Int[np.n
 def _simulate_once(
     counts: CountTable, posterior: Posterior, design: StudyDesign, seed: np.random.SeedSequence
 ) -> int | None:
+    """Simulate one future of the plan: how many more labels settle the goal."""
     if posterior.models is not None:
         return replay_models(np.random.default_rng(seed), posterior, design)
     design = replace(design, prior=Flat())
@@ -223,7 +224,9 @@ def _simulate_once(
         return count_roughly(np.random.default_rng(seed), posterior, design.goal, design.policy)
     label_seed, policy_seed, answer_seed = seed.spawn(3)
     labelled = draw_planned_labels(np.random.default_rng(label_seed), counts, posterior)
-    return count_until_settled(SimulatedFuture(Run.from_design(labelled, design, posterior), policy_seed, answer_seed))
+    return count_until_settled(
+        SimulatedFuture(ReplayRun.from_design(labelled, design, posterior), policy_seed, answer_seed)
+    )
 
 
 def _simulate_futures(
@@ -232,6 +235,7 @@ def _simulate_futures(
     n_jobs: int | None,
     tick: ProgressCallback | None,
 ) -> list[int | None]:
+    """Simulate the futures of a plan in parallel: how many more labels settle the goal in each."""
     needed = []
     for i, n in enumerate(spread((delayed(simulate_future)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
         needed.append(n)
@@ -241,7 +245,7 @@ def _simulate_futures(
 
 
 def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int | None], most: int) -> Plan:
-    """Summarize futures by quantiles; a future that never settles counts as infinite."""
+    """Summarize a plan's futures by quantiles; a future that never settles counts as infinite."""
     goal = design.goal
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
     low, middle, high = (
@@ -260,6 +264,7 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
 def _describe_plan(
     goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int
 ) -> str:
+    """Describe in a sentence how many more labels the plan expects."""
     aim = get_aim(goal)
     if middle is None:
         often = "in none" if not p_settled else f"in only {p_settled:.0%}"

@@ -24,7 +24,7 @@ MAX_LABELS = 100_000
 
 
 @dataclass
-class Forecast:
+class QuickForecast:
     """One simulated future: the posterior, and the outcomes that its unlabelled items will have."""
 
     posterior: Posterior
@@ -34,8 +34,8 @@ class Forecast:
     n: int = field(default=0)  # labels so far
 
     @classmethod
-    def draw(cls, rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> "Forecast":
-        """Draw the outcomes of all items that can be asked; pending ones count as not asked yet."""
+    def draw(cls, rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> "QuickForecast":
+        """Draw the outcomes of all items that can be asked, for a forecast; pending ones count as not asked yet."""
         rest = (posterior.simulate_completion(rng).counts - posterior.counts).round().astype(np.int64)
         left = posterior.left + posterior.sum_by_group(posterior.pending.astype(np.float64)).astype(np.int64)
         start = replace(posterior.set_queue(np.zeros_like(posterior.pending), left), n_draws=N_DRAWS_ROUGH)
@@ -63,6 +63,7 @@ class Forecast:
         return bool(n_new.any())
 
     def _choose_groups(self, rng: Rng) -> list[int]:
+        """Choose the groups that a quick forecast labels next: several, by one draw."""
         view = AcquisitionView(self.posterior, self.goal.gain, count_sought(self.goal))
         if not view.is_open.any():
             return []
@@ -86,4 +87,4 @@ class Forecast:
 
 def count_roughly(rng: Rng, posterior: Posterior, goal: Goal, policy: Policy) -> int | None:
     """Forecast quickly how many labels settle the goal, by simulating one future; None if all labels do not."""
-    return Forecast.draw(rng, posterior, goal, policy).count_until_settled(rng)
+    return QuickForecast.draw(rng, posterior, goal, policy).count_until_settled(rng)

@@ -26,7 +26,7 @@ from fewlabels.models.priors import LearningPrior, Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ReplayRun:
     """Labelled pool, goal, policy and prior of a replay."""
 
     labelled: LabelledPool
@@ -38,7 +38,7 @@ class Run:
     given: Posterior | None = None  # posterior at the start, if not the prior
 
     @classmethod
-    def from_design(cls, labelled: LabelledPool, design: StudyDesign, given: Posterior | None = None) -> "Run":
+    def from_design(cls, labelled: LabelledPool, design: StudyDesign, given: Posterior | None = None) -> "ReplayRun":
         """Return the replay of a design on a labelled pool."""
         return cls(labelled, design.goal, design.policy, design.prior, design.level, design.finite_pool, given)
 
@@ -51,31 +51,32 @@ class Run:
 
     @cached_property
     def truth(self) -> Float[np.ndarray, " group"]:
-        """True metric in every group, from all labels."""
+        """The replay's true metric in every group, from all labels."""
         return self.labelled.truth(self.start)
 
     @property
     def plays(self) -> int:
-        """Number of groups the goal seeks."""
+        """Number of groups that the replay's goal seeks."""
         return count_sought(self.goal)
 
     @property
     def n_askable(self) -> int:
-        """Number of items whose label has value for the goal; for a comparison, those of the two groups."""
+        """Number of items of the replay whose label has value for the goal: for a comparison, of the two groups."""
         return count_askable(self.goal, self.start)
 
     @property
     def learns(self) -> bool:
-        """Is the prior fitted to the labels?"""
+        """Is the replay's prior fitted to the labels?"""
         return isinstance(self.prior, LearningPrior)
 
     def infer_posterior(self, order: Int[np.ndarray, " step"]) -> Posterior:
-        """Return the posterior given these labels."""
+        """Return the replay's posterior given these labels."""
         if not self.learns:
             return self.update_posterior(self.start, order)
         return self._infer(self.labelled.add_labels(order))
 
     def _infer(self, counts: CountTable) -> Posterior:
+        """Infer the replay's posterior from counts."""
         return infer(
             counts,
             self.goal.metric,
@@ -85,18 +86,18 @@ class Run:
             n_draws=N_DRAWS_SIMULATED,
         )
 
-    def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Run":
+    def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "ReplayRun":
         """Return the replay of the remaining items, with the prior refitted to these labels (population)."""
         posterior = replace(self, finite_pool=False).infer_posterior(order)
         return replace(self, labelled=self.labelled.select(left), given=posterior)
 
     def update_posterior(self, posterior: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:
-        """Update a posterior with the labels of these items, without a refit of the prior."""
+        """Update a replay's posterior with the labels of these items, without a refit of the prior."""
         drawn = np.bincount(self.labelled.group[items], minlength=len(posterior.groups))
         return replace(posterior.label(self.labelled.count(posterior, items)), left=posterior.left - drawn)
 
     def run_policy(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
-        """Label up to a budget, one policy call at a time; stop when the policy returns no open group."""
+        """Replay one policy call at a time up to a budget; stop when the policy returns no open group."""
         shuffled = _shuffle_within(rng, self.labelled.start)
         order: list[int] = []
         posterior = self.start
@@ -112,13 +113,13 @@ class Run:
         return np.array(order, dtype=np.int64)
 
     def _choose(self, rng: Rng, posterior: Posterior, most: int) -> Int[np.ndarray, " named"]:
-        """Return the positions, in shuffled order, of the next items of the open groups that the policy chooses."""
+        """Return the positions, in shuffled order, of the items of open groups that the replay's policy chooses."""
         prospect = AcquisitionView(posterior, self.goal.gain, self.plays)
         named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]]
         return self._find_places(prospect, named[:most])
 
     def label_in_batches(self, rng: Rng, resolution: int) -> Iterator[tuple[Int[np.ndarray, " named"], Posterior]]:
-        """Yield the items of each batch and the posterior after it: one item at first, then a `resolution`-th more each.
+        """Yield each batch of a replay and the posterior after it: one item at first, then a `resolution`-th more.
 
         The items of a batch are chosen from one posterior, as when people label several at a time.
         """
@@ -133,7 +134,7 @@ class Run:
             yield items, posterior
 
     def _find_places(self, prospect: AcquisitionView, named: Sequence[int]) -> Int[np.ndarray, " named"]:
-        """Return the positions of the next items of the named groups that are open."""
+        """Return the positions of the replay's next items of the named groups that are open."""
         upcoming = self.labelled.start[:-1] + self.start.left - prospect.posterior.left
         counted = Counter(g for g in named if prospect.is_open[g])
         places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in counted.items()]
@@ -157,7 +158,7 @@ def count_askable(goal: Goal, posterior: Posterior) -> int:
 
 
 def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:
-    """Shuffle the items within each group."""
+    """Shuffle the items of a replay within each group."""
     items = np.arange(start[-1])
     group = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return items[np.lexsort((rng.random(len(items)), group))]
@@ -175,7 +176,7 @@ def schedule_replay(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]
 
 
 def follow_posterior(
-    run: Run, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
+    run: ReplayRun, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
 ) -> Iterator[tuple[int, Posterior]]:
     """Yield the posterior of a replay at every checkpoint."""
     for n in checkpoints:

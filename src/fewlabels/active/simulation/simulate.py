@@ -19,11 +19,11 @@ from fewlabels.active.parsing import resolve_design, resolve_policies
 from fewlabels.active.policies import name_policy, random, thompson
 from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool, require_labels
-from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
-from fewlabels.active.simulation.model_replay import ModelPool, ModelRun
+from fewlabels.active.simulation.model_replay import ModelReplay, ModelReplayPool
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.replay import Run, schedule_replay
-from fewlabels.active.simulation.results import Row, Simulation
+from fewlabels.active.simulation.replay import ReplayRun, schedule_replay
+from fewlabels.active.simulation.replay_measures import HIGHER_IS_BETTER, get_target
+from fewlabels.active.simulation.simulation_result import Row, Simulation
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.models.checks import check_models
 from fewlabels.analyses.provenance import record
@@ -131,7 +131,7 @@ def simulate(
         most = run.n_askable if budget is None else min(budget, run.n_askable)
         count = _offset_progress(tick, i * runs, len(planned_runs) * runs)
         marks = schedule_replay(
-            most, n_checkpoints or (REFIT_CHECKPOINTS if isinstance(run, ModelRun) or run.learns else CHECKPOINTS)
+            most, n_checkpoints or (REFIT_CHECKPOINTS if isinstance(run, ModelReplay) or run.learns else CHECKPOINTS)
         )
         checkpoints, found = _measure_replays(run, marks, seeds, n_jobs, count)
         rows += _tabulate_measures(run, checkpoints, found)
@@ -143,27 +143,27 @@ def simulate(
 
 def _plan_runs(
     pool: Predictions, design: StudyDesign, designs: Sequence[StudyDesign]
-) -> tuple[CountTable, Sequence[Run | ModelRun], tuple[str, ...]]:
-    """Count the labelled items, and return their counts, one run per design, and notes on the data."""
+) -> tuple[CountTable, Sequence[ReplayRun | ModelReplay], tuple[str, ...]]:
+    """Count the items to simulate on, and return their counts, one run per design, and notes on the data."""
     if not isinstance(pool, JointPredictions):
         labelled = _read_labelled_pool(pool, design, [one.prior for one in designs])
-        return labelled.tally, [Run.from_design(labelled, one) for one in designs], labelled.warnings
+        return labelled.tally, [ReplayRun.from_design(labelled, one) for one in designs], labelled.warnings
     found, warnings = _read_model_pool(pool, design)
-    return found.start, [ModelRun(found, design_for_models(pool, one)) for one in designs], warnings
+    return found.start, [ModelReplay(found, design_for_models(pool, one)) for one in designs], warnings
 
 
-def _read_model_pool(pool: JointPredictions, design: StudyDesign) -> tuple[ModelPool, tuple[str, ...]]:
-    """Count the labelled items that several models predict."""
+def _read_model_pool(pool: JointPredictions, design: StudyDesign) -> tuple[ModelReplayPool, tuple[str, ...]]:
+    """Count the labelled items, predicted by several models, to simulate on."""
     design = design_for_models(pool, design)
     choices = count_for(pool, design.goal.metric, design.prior)
     aggregated = aggregate_pool(pool, design.by, bins=design.bins, **choices)
     warnings, counts = check_models(pool, aggregated), to_count_table(aggregated)
     require_labels(pool, int(counts.n_labels.sum()))
-    return ModelPool.from_labelled(counts), warnings
+    return ModelReplayPool.from_labelled(counts), warnings
 
 
 def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence[Prior]) -> LabelledPool:
-    """Count the pool once, with what every prior needs."""
+    """Count the pool to simulate on once, with what every prior needs."""
     metric = design.goal.metric
     for prior in priors:
         require_roles(pool, metric, prior)
@@ -174,6 +174,7 @@ def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence
 
 
 def _require_valid_settings(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
+    """Refuse settings of `simulate` that leave nothing to replay, or nothing to compare."""
     if runs < 2:
         raise InputError(f"simulate: runs is {runs}; variation needs at least 2, use 20 or more")
     if budget is not None and budget < 1:
@@ -186,37 +187,40 @@ def _require_valid_settings(runs: int, budget: int | None, policies: Sequence[Po
 
 
 def _offset_progress(tick: ProgressCallback | None, done: int, total: int) -> Callable[[int], None]:
+    """Return the progress of one simulated configuration as part of all of them."""
     return (lambda n: tick(done + n, total)) if tick else (lambda _: None)
 
 
-def run_once(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
+def run_once(run: ReplayRun, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
     """Simulate one replay, and return its measures at every checkpoint."""
     return _measure_replay(run, checkpoints, seed)[1]
 
 
 def _measure_replay(
-    run: Run | ModelRun, checkpoints: Checkpoints, seed: np.random.SeedSequence
+    run: ReplayRun | ModelReplay, checkpoints: Checkpoints, seed: np.random.SeedSequence
 ) -> tuple[int, Measured]:
-    """Run a replay once; return its number of labels and its measures."""
-    if isinstance(run, ModelRun):
+    """Simulate one replay; return its number of labels and its measures."""
+    if isinstance(run, ModelReplay):
         return run.replay(np.random.default_rng(seed), checkpoints)
     order = run_policy(run, np.random.default_rng(seed), int(checkpoints[-1]))
     return len(order), measure(run, order, checkpoints)
 
 
 def _measure_replays(
-    run: Run | ModelRun,
+    run: ReplayRun | ModelReplay,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int | None,
     count: Callable[[int], None],
 ) -> Reached:
-    """Run every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
+    """Simulate every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
     runs = [_measure_replay(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
     calls = (delayed(_measure_replay)(run, checkpoints, seed) for seed in seeds[1:])
     for i, result in enumerate(
-        spread(calls, n_jobs=n_jobs, prefer="threads" if isinstance(run, Run) and is_compiled(run) else "processes")
+        spread(
+            calls, n_jobs=n_jobs, prefer="threads" if isinstance(run, ReplayRun) and is_compiled(run) else "processes"
+        )
     ):
         runs.append(result)
         count(i + 2)
@@ -225,12 +229,13 @@ def _measure_replays(
 
 
 def _drop_unreached(checkpoints: Checkpoints, found: Runs, longest: int) -> Reached:
-    """Drop checkpoints that no run reached; the last is the end of the longest run."""
+    """Drop checkpoints that no simulated run reached; the last is the end of the longest run."""
     reached, at = np.unique(np.minimum(checkpoints, longest), return_index=True)
     return reached, {name: values[:, at] for name, values in found.items()}
 
 
-def _tabulate_measures(run: Run | ModelRun, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+def _tabulate_measures(run: ReplayRun | ModelReplay, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+    """Tabulate what was simulated: mean and standard error of every measure at every checkpoint."""
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
@@ -245,12 +250,12 @@ def _tabulate_measures(run: Run | ModelRun, checkpoints: Checkpoints, found: Run
 
 
 def _none_if_nan(figure: float) -> float | None:
-    """Replace nan by None: JSON has no nan."""
+    """Replace nan by None in the rows of a simulation: JSON has no nan."""
     return None if np.isnan(figure) else figure
 
 
-def _find_targets(run: Run | ModelRun, checkpoints: Checkpoints, found: Runs, n_items: int) -> Iterable[Row]:
-    """Find the first label count from which the mean measure stays past its target."""
+def _find_targets(run: ReplayRun | ModelReplay, checkpoints: Checkpoints, found: Runs, n_items: int) -> Iterable[Row]:
+    """Find, in what was simulated, the first label count from which the mean measure stays past its target."""
     for name, values in found.items():
         target = get_target(name, run.goal.metric)
         if target is None:
@@ -263,8 +268,9 @@ def _find_targets(run: Run | ModelRun, checkpoints: Checkpoints, found: Runs, n_
         yield _name_configuration(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
 
 
-def _name_configuration(run: Run | ModelRun) -> Row:
-    design = run.design if isinstance(run, ModelRun) else run
+def _name_configuration(run: ReplayRun | ModelReplay) -> Row:
+    """Return the columns that name a simulated configuration: goal, metric, policy and prior."""
+    design = run.design if isinstance(run, ModelReplay) else run
     return {
         "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(design.policy), "prior": design.prior.name,
     }  # fmt: skip

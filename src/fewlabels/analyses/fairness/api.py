@@ -1,27 +1,25 @@
-"""`fairness`: one call from predictions to gaps between groups, and its result."""
+"""`fairness`: one call from predictions to gaps between groups."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fewlabels.analyses.assessment_spec import require_seed
-from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
-from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method, Sample, StrataDraws
+from fewlabels.analyses.fairness.calibrated_method import CalibratedDraws, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, ODDS_PARTS, REST, Gap, GapEstimator
-from fewlabels.analyses.fairness.metrics import Asked, resolve_quantities
-from fewlabels.analyses.fairness.quantities import QUANTITIES, Quantity, Rate
+from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, GroupMetric, GroupRate
+from fewlabels.analyses.fairness.methods import METHODS, Method, MethodDraws
+from fewlabels.analyses.fairness.parsing import Asked, resolve_metrics
+from fewlabels.analyses.fairness.result import CurvePoint, Fairness, GroupRow
 from fewlabels.analyses.fairness.strata import Strata
 from fewlabels.analyses.fairness.stratification import aggregate_strata, build_strata, count_strata, to_binary
 from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings, list_undefined_warnings, list_warnings
-from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.analyses.result import Result
+from fewlabels.analyses.provenance import record
 from fewlabels.data.checks import require_valid
 from fewlabels.data.groups import CROSS, Groups
 from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
-from fewlabels.data.sources import Frame
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
@@ -29,93 +27,6 @@ from fewlabels.models.blas import use_one_thread
 from fewlabels.models.diagnostics import ChainDiagnostics, diagnose, exact_diagnostics
 
 DEFAULT = ("accuracy", "tpr", "fpr")
-
-
-@dataclass(frozen=True)
-class GroupRow:
-    """The estimate of a metric in one group."""
-
-    group: str
-    metric: str
-    mean: float
-    low: float
-    high: float
-    n_items: int
-    n_labels: int
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One stratum (items of a group with nearly the same score): score, labels, and posterior of the positive rate."""
-
-    group: str
-    score: float
-    n_items: int
-    n_labels: int
-    n_positive: int
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, repr=False)
-class Fairness(Result):
-    """Metrics of groups, and the gaps between groups."""
-
-    by: str
-    reference: str
-    gaps: tuple[Gap, ...]
-    groups: tuple[GroupRow, ...]
-    method: str
-    health: ChainDiagnostics
-    rope: float
-    level: float
-    n_items: int
-    n_labels: int
-    finite_pool: bool
-    positive: str
-    source: str
-    warnings: tuple[str, ...] = ()
-    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)  # where scores were calibrated
-    frame: Frame = "pandas"
-    provenance: Provenance = field(default_factory=record, repr=False)
-
-    def gap(self, metric: str, group: str) -> Gap:
-        """Return one gap."""
-        return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
-
-    def pick(self, most: int) -> tuple[Gap, ...]:
-        """Return all gaps; if there are more than `most`, those least likely to be within the rope, in that order."""
-        if len(self.gaps) <= most:
-            return self.gaps
-        return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data, as in the JSON."""
-        return {
-            "by": self.by, "reference": self.reference, "positive": self.positive, "rope": self.rope, "level": self.level,
-            "finite_pool": self.finite_pool, "method": self.method, "n_items": self.n_items, "n_labels": self.n_labels,
-            "health": self.health.to_dict(), "gaps": [_plain(gap.to_dict()) for gap in self.gaps],
-            "groups": [_plain(asdict(row)) for row in self.groups], "warnings": list(self.warnings),
-            "provenance": self.provenance.to_dict(),
-        }  # fmt: skip
-
-    def list_rows(self) -> list[dict[str, Any]]:
-        """Return one row per gap."""
-        return [{name: value for name, value in gap.to_dict().items() if name != "ratio"} for gap in self.gaps]
-
-    @property
-    def whom(self) -> str:
-        """The reference group, in words."""
-        return "everybody else" if self.reference == REST else self.reference
-
-    def say(self, gap: Gap) -> str:
-        """Describe a gap in a sentence."""
-        return describe_gap(gap, self.whom, rope=self.rope, level=self.level)
-
-    def say_four_fifths(self, gap: Gap) -> str | None:
-        """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
-        return say_four_fifths(gap, self.whom, level=self.level)
 
 
 @use_one_thread()
@@ -162,7 +73,7 @@ def fairness(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     by = resolve_groups(by)
     several = split_names(metrics) if isinstance(metrics, str) else metrics
-    asked = resolve_quantities(several if isinstance(several, Sequence) else (several,), pool)
+    asked = resolve_metrics(several if isinstance(several, Sequence) else (several,), pool)
     names = tuple(asked)
     estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(rope, level, seed)
@@ -174,12 +85,12 @@ def fairness(
     whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
     sample = estimator.learn(strata, rng, finite_pool=finite_pool)
-    gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**QUANTITIES, **_list_own(asked)}, seed)
+    gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**GROUP_METRICS, **_list_own(asked)}, seed)
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
-        strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled
+        strata, health, warnings, names, by_scores=isinstance(sample, CalibratedDraws), pooled=pooled
     )
     rare = list_rare_warnings(strata, _count_wholes(sample, strata, names, asked))
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
@@ -191,7 +102,7 @@ def fairness(
 
 
 def _measure(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
-    """Estimate every metric in every group, and the convergence diagnostics of these draws."""
+    """Estimate every fairness metric in every group, and the convergence diagnostics of these draws."""
     strata, rows = gap_estimator.strata, []
     for name in names:
         values = gap_estimator.measure(name)
@@ -204,7 +115,7 @@ def _measure(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[G
 
 
 def _diagnose(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnostics:
-    """Diagnose what the chains contribute to every metric; independent draws have no chains."""
+    """Diagnose what the chains contribute to every fairness metric; independent draws have no chains."""
     sample, quantities = gap_estimator.sample, gap_estimator.quantities
     if not sample.n_chains:
         return exact_diagnostics(MIN_DRAWS)
@@ -213,35 +124,35 @@ def _diagnose(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnos
     return diagnose(draws.reshape(-1, sample.n_chains, draws.shape[1]), sample.divergences, sample.n_transitions)
 
 
-def _list_own(asked: Asked) -> dict[str, Quantity]:
-    """Return the metrics that have one value per group: all but equalised odds."""
+def _list_own(asked: Asked) -> dict[str, GroupMetric]:
+    """Return the fairness metrics that have one value per group: all but equalised odds."""
     return {name: quantity for name, quantity in asked.items() if quantity is not None}
 
 
-def _count_wholes(sample: Sample, strata: Strata, names: Sequence[str], asked: Asked) -> Iterator[RateCount]:
+def _count_wholes(sample: MethodDraws, strata: Strata, names: Sequence[str], asked: Asked) -> Iterator[RateCount]:
     """Yield the expected number of items that a rate is a share of, in every group where it is not known exactly."""
     rates = {
-        part: asked.get(part) or QUANTITIES[part]
+        part: asked.get(part) or GROUP_METRICS[part]
         for name in names
         for part in (ODDS_PARTS if name == ODDS else (name,))
     }
     for name, rate in rates.items():
-        if isinstance(rate, Rate):
+        if isinstance(rate, GroupRate):
             spread = np.ptp(sample.value(rate), axis=0)
             counts = zip(strata.groups, sample.count_whole(rate), spread, strict=True)
             yield from (RateCount(name, group, float(n)) for group, n, width in counts if width > 0)
 
 
 def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tuple[str, str]]:
-    """Return (metric, group) pairs that are undefined; gaps only for metrics that are defined in every group."""
+    """Return (metric, group) pairs where fairness is undefined; gaps only for metrics defined in every group."""
     found = [(row.metric, row.group) for row in groups if np.isnan(row.mean)]
     explained = {metric for metric, _ in found}
     return found + [(gap.metric, gap.group) for gap in gaps if np.isnan(gap.mean) and gap.metric not in explained]
 
 
-def _curve_points(sample: Sample, gap_estimator: GapEstimator) -> tuple[CurvePoint, ...]:
-    """Return the calibration curve of every stratum, where the method fits one."""
-    if not isinstance(sample, StrataDraws):
+def _curve_points(sample: MethodDraws, gap_estimator: GapEstimator) -> tuple[CurvePoint, ...]:
+    """Return the calibration curve of every stratum for the result of `fairness`, where the method fits one."""
+    if not isinstance(sample, CalibratedDraws):
         return ()
     strata = sample.masses.strata
     counts = zip(strata.group, strata.score, strata.n_items, strata.n_labels, strata.n_positive, strict=True)
@@ -261,6 +172,7 @@ def _curve_points(sample: Sample, gap_estimator: GapEstimator) -> tuple[CurvePoi
 
 
 def _check(rope: float, level: float, seed: int) -> None:
+    """Refuse a rope, level or seed that `fairness` cannot use."""
     require_seed(seed)
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
@@ -273,13 +185,14 @@ def _check(rope: float, level: float, seed: int) -> None:
 
 
 def _find(name: str, known: Any, kind: str) -> str:
+    """Return the name if `fairness` knows it; else refuse it, with the nearest one."""
     if name not in known:
         raise InputError(f"fairness: there is no {kind} {name!r}; {did_you_mean(name, list(known))}")
     return name
 
 
 def _find_reference(strata: Strata, reference: str | None) -> str:
-    """Find the reference group; by default the largest."""
+    """Find the reference group of `fairness`; by default the largest."""
     if len(strata.groups) == 1:
         raise InputError(
             f"by: all {strata.size[0]:,} items are in one group, {strata.groups[0]!r}: there is no group to compare with"
@@ -296,8 +209,3 @@ def _find_reference(strata: Strata, reference: str | None) -> str:
             f"reference: there is no group {reference!r} in {strata.by}; {did_you_mean(reference, list(strata.groups))}"
         )
     return found
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Replace NaN by None, which is null in JSON."""
-    return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}

@@ -45,12 +45,12 @@ class PriorScale(NamedTuple):
     tail: float = MIN_TAIL
 
     def times(self, factor: float) -> "PriorScale":
-        """Return the prior with its scale multiplied."""
+        """Return the prior of a curve's term with its scale multiplied."""
         return self._replace(scale=factor * self.scale)
 
 
 @dataclass(frozen=True)
-class Term:
+class CurveTerm:
     """A direction in which curves vary: priors of the common level and of the spread between groups."""
 
     weights: tuple[float, float, float, float]  # on log a, log b, c and k
@@ -59,43 +59,45 @@ class Term:
 
 
 BETA = (
-    Term((1.0, 0.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
-    Term((0.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
-    Term((0.0, 0.0, 1.0, 0.0), PriorScale(2.0), PriorScale(0.75)),
+    CurveTerm((1.0, 0.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    CurveTerm((0.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    CurveTerm((0.0, 0.0, 1.0, 0.0), PriorScale(2.0), PriorScale(0.75)),
 )
-COMMON_SLOPE = Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15))
+COMMON_SLOPE = CurveTerm((1.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15))
 SHAPES = {"beta": BETA, "llo": (COMMON_SLOPE, BETA[2]), "temperature": (COMMON_SLOPE,)}
 STEP_TERMS = (
-    Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.3, 1.3), PriorScale(0.05, 1.5)),  # overconfident scores are so at both ends
-    Term((1.0, -1.0, 0.0, 0.0), PriorScale(0.15, 1.0), PriorScale(0.05, 1.5)),
-    Term((0.0, 0.0, 1.0, 0.0), PriorScale(0.5, 1.0), PriorScale(0.2, 1.5)),
-    Term((0.0, 0.0, 0.0, 1.0), PriorScale(0.2, 1.5), PriorScale(0.08, 1.5)),
+    CurveTerm(
+        (1.0, 1.0, 0.0, 0.0), PriorScale(0.3, 1.3), PriorScale(0.05, 1.5)
+    ),  # overconfident scores are so at both ends
+    CurveTerm((1.0, -1.0, 0.0, 0.0), PriorScale(0.15, 1.0), PriorScale(0.05, 1.5)),
+    CurveTerm((0.0, 0.0, 1.0, 0.0), PriorScale(0.5, 1.0), PriorScale(0.2, 1.5)),
+    CurveTerm((0.0, 0.0, 0.0, 1.0), PriorScale(0.2, 1.5), PriorScale(0.08, 1.5)),
 )
 FACTORS = (0.5, 0.7)  # of levels, and of spreads
 
 
 @dataclass(frozen=True)
-class Shape:
+class CurveShape:
     """The terms of the curves, whether groups are partially pooled, and what else is learned."""
 
-    terms: tuple[Term, ...] = STEP_TERMS
+    terms: tuple[CurveTerm, ...] = STEP_TERMS
     pooled: bool = True
     centred: bool = True  # at the decision threshold
     factors: tuple[float, ...] = FACTORS  # standard deviations of the logs of the common factors; empty: factors are 1
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "part term"]:
-        """Loadings of the terms on log a, log b, c and k."""
+        """Loadings of the terms on log a, log b, c and k of the calibration curves."""
         return np.array([term.weights for term in self.terms]).T
 
     @cached_property
     def transform(self) -> "SinhTransform":
-        """Transform of levels and spreads."""
+        """Transform of the levels and spreads of the curves' terms."""
         return SinhTransform(*np.array([[term.level, term.spread] for term in self.terms]).transpose(2, 0, 1))
 
     @property
     def n_factors(self) -> int:
-        """Number of parameters that all terms share."""
+        """Number of parameters that all terms of the curves share."""
         return len(self.factors) if self.pooled else 0
 
 
@@ -130,15 +132,15 @@ class _Shifted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curves:
+class CalibrationCurves:
     """The posterior of the curves of all groups."""
 
-    shape: Shape
+    shape: CurveShape
     strata: Strata
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
+        """Number of groups, each with a calibration curve."""
         return len(self.strata.groups)
 
     @property
@@ -200,7 +202,7 @@ class Curves:
         return _Shifted(shifts, level, wider * derivatives[:, :, 0], spread, derivatives[:, :, 1], variance)
 
     def _split(self, at: Points) -> Float[np.ndarray, "chain term own"]:
-        """Parameters of every term."""
+        """Parameters of every term of the curves."""
         return at[:, : at.shape[1] - self.shape.n_factors].reshape(len(at), len(self.shape.terms), -1)
 
     def _factors(self, at: Points) -> Float[np.ndarray, "_ 1 _"]:
@@ -211,6 +213,7 @@ class Curves:
         return np.exp(np.minimum(np.maximum(logs, -MAX_LOG_FACTOR), MAX_LOG_FACTOR))[:, None, :]
 
     def _link(self, shifts: Shifts) -> Coefficients:
+        """Return the curves' coefficients for these shifts, slopes positive and bounded."""
         parts = self.shape.weights @ shifts
         parts[:, :2] = np.exp(np.minimum(parts[:, :2], MAX_LOG_SLOPE))
         return parts
@@ -234,9 +237,11 @@ class Curves:
         return out
 
     def _expand_contrasts(self, z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
+        """Map contrasts of the curves to deviations of groups."""
         return helmert_expand(z) if self._contrasts is None else z @ self._contrasts
 
     def _project_contrasts(self, gradient: Shifts) -> Float[np.ndarray, "chain term contrast"]:
+        """Map a gradient by the deviations of groups to one by the curves' contrasts."""
         return helmert_project(gradient) if self._contrasts is None else gradient @ self._contrasts.T
 
     # -- computed once ---------------------------------------------------------------------------------------
@@ -284,7 +289,7 @@ class Curves:
 
     @cached_property
     def _counts(self) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
-        """Labels and negative labels of labelled strata."""
+        """Labels and negative labels of the strata that curves are fitted to."""
         strata, labelled = self.strata, self.strata.n_labels > 0
         n = strata.n_labels[labelled].astype(np.float64)
         return n, n - strata.n_positive[labelled]

@@ -89,4 +89,5 @@ def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
 
 
 def _signed(value: float) -> str:
+    """Format a gap with its sign, for definitions in words."""
     return f"{value:+.3f}".replace("-", "−")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.estimators import Sample
-from fewlabels.analyses.fairness.quantities import QUANTITIES, Quantity
+from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, GroupMetric
+from fewlabels.analyses.fairness.methods import MethodDraws
 from fewlabels.analyses.fairness.sample_size import count_labels
 from fewlabels.analyses.fairness.strata import Strata
 
@@ -48,24 +48,24 @@ class Gap:
     draws: Draws
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as in the JSON."""
+        """Return the gap as plain data, as in the JSON."""
         plain = {name: value for name, value in vars(self).items() if name != "draws"}
         return plain | {"median": self.median, "ratio": None if self.ratio is None else asdict(self.ratio)}
 
     @property
     def median(self) -> float:
-        """Median of the draws: the largest of several gaps is skewed, and its mean is pulled up by its tail."""
+        """Median of the gap's draws: the largest of several gaps is skewed, and its mean is pulled up by its tail."""
         defined = self.draws[~np.isnan(self.draws)]
         return float(np.median(defined)) if len(defined) else UNDEFINED
 
     @property
     def has_sign(self) -> bool:
-        """Can it be negative? The largest gap and equalised odds are distances, and greater than 0 in any case."""
+        """Can the gap be negative? The largest gap and equalised odds are distances, and greater than 0 in any case."""
         return self.group != LARGEST and self.metric != ODDS
 
     @property
     def is_settled(self) -> bool:
-        """Does the interval lie entirely within the rope, or entirely outside it?"""
+        """Does the gap's interval lie entirely within the rope, or entirely outside it?"""
         return self.more_labels == 0
 
 
@@ -74,11 +74,11 @@ class GapEstimator:
     """Computes the gaps of all groups, given draws, reference, rope and level."""
 
     strata: Strata
-    sample: Sample
+    sample: MethodDraws
     reference: str
     rope: float
     level: float
-    quantities: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
+    quantities: Mapping[str, GroupMetric] = field(default_factory=lambda: GROUP_METRICS)
     seed: int = 0
 
     def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
@@ -108,6 +108,7 @@ class GapEstimator:
         return np.broadcast_to(values[:, which : which + 1], values.shape)
 
     def _summarize(self, name: str, group: str, sides: Sequence[tuple[Draws, Draws]]) -> Gap:
+        """Return a gap from its draws: interval, verdicts, ratio and labels to settle it."""
         gaps = np.stack([value - other for value, other in sides])
         gap = np.abs(gaps).max(axis=0) if name == ODDS else gaps[0]
         defined = gap[~np.isnan(gap)]
@@ -135,7 +136,7 @@ class GapEstimator:
         return max(known) if len(known) == len(needs) else None
 
     def _settle(self, name: str, group: str, gap: Draws) -> tuple[bool, int | None]:
-        """Return whether the mean is outside the rope, and the labels until the interval lies entirely on that side."""
+        """Return whether the gap's mean is outside the rope, and the labels until the whole interval is on that side."""
         defined = gap[~np.isnan(gap)]
         mean, (low, high) = float(defined.mean()), self.interval(defined)
         wanted = _required_shrinkage(mean, low, high, self.rope)
@@ -146,7 +147,7 @@ class GapEstimator:
         return abs(mean) > self.rope, more
 
     def _divide(self, sides: Sequence[tuple[Draws, Draws]], *, directed: bool) -> Ratio | None:
-        """Ratio of the sides; of several parts, the smallest."""
+        """Ratio of the two sides of a gap; of several parts, the smallest."""
         if not directed:
             sides = [(np.minimum(*side), np.maximum(*side)) for side in sides]
         multiples = [np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0) for a, b in sides]
@@ -158,17 +159,18 @@ class GapEstimator:
         return Ratio(float(np.median(multiple)), float(low), float(high), float((multiple < FOUR_FIFTHS).mean()))
 
     def interval(self, draws: Draws) -> tuple[float, float]:
-        """Quantiles of the draws, widened to contain the mean."""
+        """Quantiles of a gap's draws, widened to contain the mean."""
         mean, (low, high) = float(draws.mean()), np.quantile(draws, self._tails)
         return min(float(low), mean), max(float(high), mean)
 
     @property
     def _tails(self) -> list[float]:
+        """The probabilities between which a gap's interval lies."""
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
 
 def _required_shrinkage(mean: float, low: float, high: float, rope: float) -> float:
-    """Return the factor by which an interval must shrink to lie entirely within the rope or entirely outside it.
+    """Return the factor by which a gap's interval must shrink to lie entirely within the rope or entirely outside it.
 
     >>> _required_shrinkage(0.05, 0.0, 0.1, 0.02), _required_shrinkage(0.05, 0.03, 0.1, 0.02)
     (0.6, 1.5)
@@ -180,4 +182,5 @@ def _required_shrinkage(mean: float, low: float, high: float, rope: float) -> fl
 
 
 def _share(room: float, reach: float) -> float:
+    """Return the room in a gap's rope as a share of the reach; infinite without reach."""
     return round(room / reach, 12) if reach > 0 else np.inf

@@ -60,7 +60,7 @@ def _to_sample(metric: Metric, outcomes: Outcomes) -> Sample:
 
 
 def _to_cells(labels: Float[np.ndarray, "cell 2"], right: Float[np.ndarray, " cell"], n_groups: int) -> Cells:
-    """Return cells with the expected number of each class."""
+    """Return the four outcomes as cells with the expected number of each class."""
     n_cells = len(labels) // n_groups
     group = np.repeat(np.arange(n_groups), n_cells)
     items = np.ceil(np.nan_to_num(labels.sum(axis=1))).astype(np.int64)

@@ -9,7 +9,7 @@ the group with the highest share would also seem to be the surest.
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.quantities import Values
+from fewlabels.analyses.fairness.group_metrics import Values
 from fewlabels.distributions.randomness import Rng
 
 GRID_SIZE = 80
@@ -31,14 +31,14 @@ def pool_partially(rng: Rng, values: Values) -> Values:
 
 
 def _shrink(rng: Rng, draws: Values) -> Values:
-    """Shrink every draw by what its group's variance explains."""
+    """Shrink every draw by what its group's variance explains (partial pooling)."""
     mean, kept, common = _learn_spread(rng, draws)
     shrunk = common + kept * (mean - common) + np.sqrt(kept) * (draws - mean)
     return np.clip(shrunk, np.nanmin(draws), np.nanmax(draws))
 
 
 def _learn_spread(rng: Rng, draws: Values) -> tuple[PerGroup, Values, Float[np.ndarray, "draw 1"]]:
-    """Return the means of groups, and draws of the share of its deviation that each group keeps and of the common mean."""
+    """Return, for partial pooling, the groups' means, and draws of each one's kept share and of the common mean."""
     mean, variance = np.nanmean(draws, axis=0), np.nanvar(draws, axis=0)
     end = LARGEST_SPREAD * max(np.abs(mean - mean.mean()).max(), np.sqrt(variance.max()))
     spread = end * np.linspace(0, 1, GRID_SIZE) ** 2

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.quantities import Values
+from fewlabels.analyses.fairness.group_metrics import Values
 from fewlabels.analyses.fairness.strata import TWO, Strata, sum_strata
 from fewlabels.text import round_up_count
 
@@ -27,7 +27,7 @@ class WidthForecast(Protocol):
     """The expected width of an interval after more labels."""
 
     def relative_width(self, n_more: int) -> float:
-        """Its width after so many more labels, relative to the present one."""
+        """The width of an interval at a larger sample size, relative to the present one."""
         ...
 
 
@@ -39,7 +39,7 @@ class RootNForecast:
     n_rest: int | None = None  # unlabelled items of a finite pool
 
     def relative_width(self, n_more: int) -> float:
-        """√(n / (n + n_more)); a finite pool also shrinks by its labelled share."""
+        """Relative width at a larger sample size: √(n / (n + n_more)); less where much of a finite pool is labelled."""
         left = 1 - n_more / self.n_rest if self.n_rest else 1.0
         return (self.n / (self.n + n_more) * max(left, 0.0)) ** 0.5 if self.n else float(left > 0)
 
@@ -54,13 +54,13 @@ class RegressionForecast:
     finite_pool: bool
 
     def relative_width(self, n_more: int) -> float:
-        """Root of the unexplained share of variance; a finite pool also shrinks by its labelled share."""
+        """Relative width at a larger sample size: root of the unexplained variance; less for a finite pool."""
         left = 1 - float((self.explained * n_more * self.worth / (1 + n_more * self.worth)).sum())
         return (max(left, 0.0) * (1 - n_more / self.n_rest if self.finite_pool else 1.0)) ** 0.5
 
 
 @dataclass(frozen=True)
-class Forecaster:
+class SampleSizeForecaster:
     """Builds forecasts from draws of the strata's probabilities."""
 
     strata: Strata
@@ -68,7 +68,7 @@ class Forecaster:
     finite_pool: bool
 
     def forecast(self, draws: Draws, groups: Sequence[int]) -> WidthForecast:
-        """Forecast the width of a gap between these groups after more labels."""
+        """Forecast the width of a gap between these groups at larger sample sizes."""
         defined = ~np.isnan(draws)
         probability, share = self._gather(groups)
         probability, draws = probability[defined], draws[defined] - draws[defined].mean()
@@ -83,11 +83,11 @@ class Forecaster:
 
     @property
     def n_rest(self) -> int:
-        """Number of unlabelled items."""
+        """Number of unlabelled items, which a larger sample size draws from."""
         return int(self.strata.n_rest.sum())
 
     def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " stratum"]]:
-        """Probabilities of these groups' strata and of the rest by decision, and the share of unlabelled items in each."""
+        """Return probabilities of these groups' strata and of the rest, to forecast from, with their unlabelled shares."""
         n_rest, (total, n_total) = self.strata.n_rest.astype(np.float64), self._totals
         own = np.flatnonzero(np.isin(self.strata.group, groups) & (n_rest > 0))
         weight, probability = n_rest[own, None] * np.eye(TWO)[self.strata.predicted[own]], self.probability[:, own]
@@ -99,6 +99,7 @@ class Forecaster:
 
     @cached_property
     def _totals(self) -> tuple[Values, Float[np.ndarray, " decision"]]:
+        """Expected positives and number of unlabelled items by decision, which the forecast needs."""
         n_rest = self.strata.n_rest.astype(np.float64)
         return sum_strata(self.probability * n_rest, self.strata.predicted, TWO), np.bincount(
             self.strata.predicted, n_rest, TWO

@@ -31,12 +31,12 @@ class Strata:
 
     @property
     def cell(self) -> Whole:
-        """Index of group and prediction."""
+        """Index of group and prediction of every stratum."""
         return TWO * self.group + self.predicted
 
     @cached_property
     def size(self) -> Int[np.ndarray, " group"]:
-        """Items of each group."""
+        """Items of each group of strata."""
         return self._add_up(self.n_items)
 
     @cached_property
@@ -46,10 +46,11 @@ class Strata:
 
     @property
     def n_rest(self) -> Whole:
-        """Items without a label."""
+        """Items without a label in every stratum."""
         return self.n_items - self.n_labels
 
     def _add_up(self, counts: Whole) -> Int[np.ndarray, " group"]:
+        """Sum a column of the strata by group."""
         return np.bincount(self.group, weights=counts, minlength=len(self.groups)).astype(np.int64)
 
 

@@ -78,6 +78,7 @@ def list_undefined_warnings(strata: Strata, undefined: Sequence[tuple[str, str]]
 
 
 def _warn_missing_labels(strata: Strata, *, by_scores: bool, pooled: bool) -> Iterator[str]:
+    """Warn of groups, or a pool, without labels, and of labels that are all of one class."""
     n, n_positive = int(strata.n_labels.sum()), int(strata.n_positive.sum())
     blank = [group for group, group_labels in zip(strata.groups, strata.group_labels, strict=True) if group_labels == 0]
     if not n:
@@ -119,7 +120,7 @@ def _warn_no_variation(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
 
 
 def _are_scores_reversed(strata: Strata) -> bool:
-    """Do labelled positives have significantly lower scores than negatives? Tested by rank correlation."""
+    """Is a warning due as labelled positives have significantly lower scores than negatives (rank correlation)?"""
     rank = np.argsort(np.argsort(strata.score)).astype(np.float64)
     n, up = strata.n_labels.astype(np.float64), strata.n_positive.astype(np.float64)
     total = n.sum()

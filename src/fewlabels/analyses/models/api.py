@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from fewlabels.analyses.assess import assess
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.comparison import DEFAULT_CONFIDENCE, require_comparison_choices
-from fewlabels.analyses.models.checks import check_models, choose_strata
+from fewlabels.analyses.models.checks import check_models, choose_strata, require_choices, require_feasible
 from fewlabels.analyses.models.comparison import build_comparison
 from fewlabels.analyses.models.disagreements import list_disagreements
 from fewlabels.analyses.models.result import ModelComparison
@@ -17,7 +15,6 @@ from fewlabels.analyses.models.unpaired import UnpairedPosterior
 from fewlabels.analyses.overall_check import UNEVEN, UNEVEN_COMPARED
 from fewlabels.analyses.provenance import record
 from fewlabels.data.aggregate import aggregate_pool
-from fewlabels.data.counts import CountTable
 from fewlabels.data.groups import Bins, Groups, everything
 from fewlabels.data.joint_predictions import JointPredictions
 from fewlabels.data.model_join import (
@@ -30,8 +27,8 @@ from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.difference import require_rope
-from fewlabels.errors import InputError, format_option, join_names, quote_name
-from fewlabels.metrics.metric import ClassRate, Cost, Metric, ScopeRate, accuracy, confusion, selection_rate
+from fewlabels.errors import InputError, join_names, quote_name
+from fewlabels.metrics.metric import Cost, Metric, accuracy
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.joint_outcomes.posterior import N_DRAWS, JointPosterior, infer_joint
 from fewlabels.models.parsing import resolve_prior
@@ -39,7 +36,6 @@ from fewlabels.models.priors import Prior
 
 UNPAIRED = "the models are compared on different items, each by its own labels: differences are much less certain than on the same items, and may come from the items"
 CARRIED = "the labels of the earlier assessment count for every model, so they pull the models together; discount them if the models have changed since"
-MAX_NUMBERS = 20_000_000  # cells times classes that metrics of classes may take
 
 
 def compare_models(
@@ -116,7 +112,7 @@ def compare_models(
     require_comparison_choices(rope, confidence)
     by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     spec = AssessmentSpec(metric, prior, level, finite_pool, 1, seed, n_draws)
-    _require_choices(metric, prior, by, unpaired=unpaired)
+    require_choices(metric, prior, by, unpaired=unpaired)
     require_rope(rope, is_share=metric.is_share)
     if unpaired:
         return _compare_unpaired(pools, spec, by, rope, confidence, bins, labels, reference, roles)
@@ -145,40 +141,13 @@ def infer_models(
     notes = check_models(pool, aggregated)
     notes += describe_other_values(pool, [name.removeprefix("column:") for name in by.name.split(",")])
     tally = to_count_table(aggregated)
-    _require_feasible(metric, tally, n_models)
+    require_feasible(metric, tally, n_models)
     posterior = infer_joint(
         tally, metric.for_classes(tally.classes) if isinstance(metric, Cost) else metric, n_classes=len(pool.classes),
         use_scores=spec.prior.name != "flat", finite_pool=spec.finite_pool, level=spec.level, n_draws=spec.n_draws,
         seed=spec.seed,
     )  # fmt: skip
     return posterior, notes
-
-
-def _require_choices(metric: Metric, prior: Prior, by: Groups, *, unpaired: bool) -> None:
-    """Refuse metrics, priors and groups that a comparison of models does not have."""
-    if metric is selection_rate:
-        raise InputError("metric selection-rate needs no labels: it is the share of items that a model predicts as positive; compare models on accuracy or tpr")  # fmt: skip
-    if metric is confusion:
-        raise InputError("metric confusion is a matrix per model, and models are compared on one number: use accuracy, recall or cost, or assess each model by itself")  # fmt: skip
-    if unpaired:
-        return  # every model is assessed by itself
-    if prior.name == "earlier":
-        raise InputError(f"prior: an earlier assessment is about one model, and knows nothing of where models disagree; use it with {format_option('unpaired')}, or give the earlier labels with {format_option('labels')}")  # fmt: skip
-    if prior.name not in ("calibrated", "flat"):
-        raise InputError(f"prior {prior.name}: a comparison of models learns from its labels; use calibrated, or flat to ignore scores")  # fmt: skip
-    if isinstance(metric, ClassRate | ScopeRate) and by.name == "predicted":
-        raise InputError(f"metric {metric.name} of models needs groups that do not depend on one model's predictions; use {format_option('by', 'all')} or a column")  # fmt: skip
-
-
-def _require_feasible(metric: Metric, tally: CountTable, n_models: int) -> None:
-    """Refuse metrics of classes where they take too much memory, or have no positive class."""
-    if metric.reads != "label":
-        return
-    if isinstance(metric, ClassRate) and not metric.is_macro_average and tally.positive is None:
-        raise InputError(f"metric {metric.name} needs a positive class; name it with {format_option('positive')}, or use recall or precision, the means over classes")  # fmt: skip
-    kinds = len(np.unique(np.column_stack([tally.group, tally.models.predicted]), axis=0)) if tally.models else 0
-    if kinds * len(tally.classes) > MAX_NUMBERS:
-        raise InputError(f"metric {metric.name}: {kinds:,} combinations of what {n_models} models predict, and {len(tally.classes):,} classes, are too many; use accuracy, or fewer models")  # fmt: skip
 
 
 def _compare_unpaired(
@@ -192,7 +161,7 @@ def _compare_unpaired(
     reference: str | None,
     roles: Mapping[str, Any],
 ) -> ModelComparison:
-    """Compare models on different items."""
+    """Compare models on different items, each with labels of its own."""
     if not names_models(pools):
         raise InputError("unpaired: give one table per model")
     require_models(list(pools))
@@ -240,7 +209,7 @@ def _list_notes(found: Assessment) -> list[str]:
 
 
 def _describe_left_out(found: Sequence[Assessment], shared: Sequence[str]) -> tuple[str, ...]:
-    """Say which groups are left out, as not all tables have them."""
+    """Say which groups are left out of the comparison, as not all models' tables have them."""
     names = dict.fromkeys(row.group for one in found for row in one.groups)
     lost = [quote_name(name) for name in names if name not in shared]
     is_cut = len(names) > 1 and lost

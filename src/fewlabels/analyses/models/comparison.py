@@ -9,9 +9,9 @@ from fewlabels.analyses.models.estimates import WHOLE, Scope, compare_scope, est
 from fewlabels.analyses.models.result import OVERALL, ModelComparison
 from fewlabels.analyses.models.warnings import collect_warnings
 from fewlabels.errors import InputError, did_you_mean, format_option, quote_name
-from fewlabels.models.joint_outcomes.gaps import GapStanding
+from fewlabels.models.joint_outcomes.gap_standing import GapStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.joint_outcomes.posterior import JointPosterior
-from fewlabels.models.joint_outcomes.standing import ModelStanding
 
 
 def build_comparison(
@@ -47,7 +47,7 @@ def build_comparison(
 
 
 def _count_items(posterior: ModelStanding) -> tuple[int, int]:
-    """Count items and labels: those that the models share, or those of all their tables."""
+    """Count the comparison's items and labels: those that the models share, or those of all their tables."""
     if posterior.is_paired:
         return posterior.count(0)
     items, labels = zip(*map(posterior.count, range(len(posterior.models))), strict=True)
@@ -55,7 +55,7 @@ def _count_items(posterior: ModelStanding) -> tuple[int, int]:
 
 
 def _require_group(reference: str, groups: Sequence[str]) -> str:
-    """Refuse a reference that is no group, and a single group."""
+    """Refuse to compare with a reference that is no group, or with a single group."""
     if len(groups) < 2:
         raise InputError(f"reference: gaps need at least two groups; name a column with {format_option('by')}")
     if reference not in groups:
@@ -64,7 +64,7 @@ def _require_group(reference: str, groups: Sequence[str]) -> str:
 
 
 def _list_scopes(posterior: ModelStanding) -> list[tuple[str, str | None]]:
-    """List the name of every scope and its group: the whole pool first, where there are several groups."""
+    """List the scopes of the comparison with their group: the whole pool first, where there are several."""
     if len(posterior.groups) == 1 and isinstance(posterior, JointPosterior):
         return [(posterior.groups[0], None)]
     return [(OVERALL, None), *((group, group) for group in posterior.groups if len(posterior.groups) > 1)]

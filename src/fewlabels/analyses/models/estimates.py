@@ -10,7 +10,7 @@ from fewlabels.analyses.models.pair_counts import PairCount, PairCounts
 from fewlabels.analyses.models.sample_size import count_more_labels
 from fewlabels.distributions.difference import NOT_SETTLED
 from fewlabels.errors import count, join_names
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.text import format_probability
 
 Scope = tuple[str, str | None]  # the name of a group in results, and the group; None is the whole pool
@@ -54,11 +54,11 @@ class ModelDifference:
     n_more: int | None = None  # labels where they disagree that would about settle it; None if settled or out of reach
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the estimated difference as plain data."""
         return asdict(self)
 
     def list_counts(self) -> tuple[int, int]:
-        """Return the counts that tables show, under `COUNTS`."""
+        """Return the counts beside an estimate that tables show, under `COUNTS`."""
         if self.n_disagree is None or self.n_labels_disagree is None:
             return self.n_items, self.n_labels
         return self.n_disagree, self.n_labels_disagree
@@ -113,7 +113,7 @@ def compare_scope(
 
 
 def _count_pair(posterior: ModelStanding, pair: tuple[int, int], group: str | None) -> tuple[PairCount, bool]:
-    """Count the items and labels of two models, and return whether these can carry a verdict."""
+    """Count, for an estimate, the items and labels of two models, and return whether these can carry a verdict."""
     if not posterior.is_paired:
         (n_first, labels_first), (n_second, labels_second) = (posterior.count(model, group) for model in pair)
         both = PairCount(n_first + n_second, None, labels_first + labels_second, None)

@@ -13,7 +13,7 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.difference import NOT_SETTLED
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 
 OVERALL = "overall"  # group of the figures of the whole pool, where there are several groups
 
@@ -118,5 +118,6 @@ class ModelComparison(Result):
         return self._describe_best()
 
     def _describe_best(self) -> str:
+        """Describe which of several compared models is the best."""
         rows = [asdict(row) for row in self.list_figures()]
         return describe_best(rows, self.choice.model, self.rope, self.p_good_enough, is_settled=self.is_settled)

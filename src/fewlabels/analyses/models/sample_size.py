@@ -38,7 +38,7 @@ def count_more_labels(
 
 
 def _count_for(true: float, deviation: float, rope: float, confidence: float, n_labels: int) -> float:
-    """Return the labels needed if this were the true difference."""
+    """Return the sample size needed if this were the true difference of models."""
     target = _find_deviation(abs(true), rope, confidence)
     if target <= 0 or deviation <= 0:
         return float("inf") if target <= 0 else 0.0

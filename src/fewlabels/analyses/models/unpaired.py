@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 from fewlabels.models.posterior import Posterior
 
 
@@ -41,6 +41,7 @@ class UnpairedPosterior(ModelStanding):
         )  # fmt: skip
 
     def _find_group(self, name: str) -> int:
+        """Return the place of a group among those that all unpaired tables have; NONE elsewhere."""
         return self.groups.index(name) if name in self.groups else NONE
 
     @property
@@ -67,6 +68,6 @@ class UnpairedPosterior(ModelStanding):
 
 
 def _shuffle(drawn: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Cut to equally many draws, in random order: the same seed must not make models move together."""
+    """Cut unpaired draws to equally many, in random order: the same seed must not make models move together."""
     n = min(map(len, drawn))
     return [values[np.random.default_rng([7, i]).permutation(len(values))[:n]] for i, values in enumerate(drawn)]

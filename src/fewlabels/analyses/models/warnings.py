@@ -34,6 +34,7 @@ def _warn_unlike(result: ModelComparison) -> Iterator[str]:
 
 
 def _warn_few(result: ModelComparison) -> Iterator[str]:
+    """Warn of models compared by few labels of items on which they disagree."""
     rows = result.list_differences()
     few = [row for row in rows if (row.n_labels_disagree or 0) < min(FEW, row.n_disagree or 0)]
     if not few or not result.n_labels:
@@ -43,6 +44,7 @@ def _warn_few(result: ModelComparison) -> Iterator[str]:
 
 
 def _warn_scores(result: ModelComparison) -> Iterator[str]:
+    """Warn of models without scores beside models that have them."""
     posterior = result.posterior
     if not isinstance(posterior, JointPosterior) or result.prior == "flat":
         return

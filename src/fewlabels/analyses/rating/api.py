@@ -20,7 +20,7 @@ from fewlabels.analyses.rating.estimates import (
     summarize,
 )
 from fewlabels.analyses.rating.judges import rate_judge
-from fewlabels.analyses.rating.planning import Found, plan_grades, plan_items, require_valid_plan
+from fewlabels.analyses.rating.planning import PlannedRating, plan_grades, plan_items, require_valid_plan
 from fewlabels.analyses.rating.result import Rating
 from fewlabels.analyses.rating.sets import rate_sets, warn_of_rated_sets
 from fewlabels.analyses.rating.systems import find_pairs, rank_systems, warn_of_ranked_systems
@@ -146,7 +146,7 @@ def rate(
     rows = estimate_groups(posterior, figure, level=level, seed=seed)
     judges = tuple(rate_judge(posterior, j, figure, level) for j in range(len(counts.judges)))
     overall = summarize(draw_figure(posterior, figure)[1], level)[0]
-    found = Found(figure, overall, rows, level)
+    found = PlannedRating(figure, overall, rows, level)
     return Rating(
         figure=figure, by=counts.by, level=level, finite_pool=finite_pool, scale=counts.scale, bar=counts.bar,
         n_items=int(counts.n_items.sum()), n_grades=int(counts.n_grades.sum()),
@@ -177,6 +177,7 @@ def _rate_sets(table: RoleTable, grade: str | None, judge: str, *, level: float,
 
 
 def _refuse_with_sets(given: dict[str, Any]) -> None:
+    """Refuse choices of `rate` that sets of labels do not have."""
     if given:
         raise InputError(
             f"{', '.join(map(format_option, given))}: not for sets of labels; leave it out, or {format_option('sets')}"
@@ -193,7 +194,7 @@ def _open(
     id: str | None,
     systems: Sequence[str],
 ) -> GradedItems:
-    """Open the pool and find its grades."""
+    """Open the pool that `rate` is given, and find its grades."""
     if isinstance(pool, RoleTable) and labels is not None:
         raise InputError("labels: give them together with a path or a frame, not with Predictions")
     table = pool if isinstance(pool, RoleTable) else open_graded(pool, labels=labels, grade=grade, id=id)
@@ -206,7 +207,7 @@ def _open(
 
 
 def _choose_groups(by: Any, systems: Sequence[str]) -> Any:
-    """Return the groups: the pairs of systems, in the order in which they stand."""
+    """Return the groups to rate: the pairs of systems, in the order in which they stand."""
     if not systems:
         return by
     if by != "all" and not isinstance(by, Everything):
@@ -222,6 +223,7 @@ def _choose_figure(counts: GradeCounts, bar: float | int | None) -> str:
 
 
 def _require_choices(level: float, seed: int, n_draws: int) -> None:
+    """Refuse choices that `rate` cannot use."""
     if not 0 < level < 1:
         raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
     require_seed(seed)
@@ -230,7 +232,7 @@ def _require_choices(level: float, seed: int, n_draws: int) -> None:
 
 
 def _record(items: GradedItems, counts: GradeCounts, seed: int, n_draws: int) -> Provenance:
-    """Return the provenance, with a digest of the items by group and judges' grades."""
+    """Return the provenance of a rating, with a digest of the items by group and judges' grades."""
     said = [(name, int(n)) for name, n in zip(counts.groups, counts.sum_by_group(counts.n_items), strict=True)]
     judged = [(judge.name, f"{judge.total.sum():.6g}") for judge in counts.judges]
     digest = sha256(repr((said, judged)).encode()).hexdigest()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.rows import RANK_FIELDS, Estimate
+from fewlabels.analyses.assessment_rows import RANK_FIELDS, Estimate
 from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.models.grades.posterior import GradePosterior
@@ -33,12 +33,12 @@ class GradeRow:
 
     @property
     def n_labels(self) -> int:
-        """Items graded by people."""
+        """Items graded by people that the estimate rests on."""
         return self.n_grades
 
     @property
     def chance_of_worst(self) -> str:
-        """P(worst) as text."""
+        """P(worst) of the estimate as text."""
         return format_probability(self.p_worst)
 
 
@@ -95,7 +95,7 @@ def estimate_groups(posterior: GradePosterior, figure: str, *, level: float, see
 
 
 def _rank(draws: Float[np.ndarray, "draw group"], level: float, seed: int) -> list[dict[str, Any]]:
-    """Return P(worst), P(best) and the interval of the rank of every group."""
+    """Estimate P(worst), P(best) and the interval of the rank of every group's grades."""
     ranks = rank_groups(np.random.default_rng([seed, 1]), draws, lowest_is_best=False)
     low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     worst, best = (ranks == draws.shape[1]).mean(axis=0), (ranks == 1).mean(axis=0)

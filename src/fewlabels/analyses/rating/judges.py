@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.rating.estimates import PASS_RATE, summarize
-from fewlabels.analyses.rows import Estimate
 from fewlabels.models.grades.posterior import GradePosterior
 
 MIN_GRADES = 10  # grades of people in a group from which a judge is measured there
@@ -40,7 +40,7 @@ class JudgeRating:
     said: tuple[float | None, ...]  # its own figure in every group
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data; the overall measures are keys of their own."""
+        """Return the judge as plain data; the overall measures are keys of their own."""
         overall = {name: asdict(getattr(self.overall, name)) for name in MEASURES}
         groups = [asdict(one) for one in self.groups]
         return {
@@ -88,20 +88,20 @@ def _measure(
     gap: Float[np.ndarray, " draw"],
     level: float,
 ) -> JudgeAgreement:
-    """Summarise draws of the shares of items by the judge's verdict (first axis) and people's (second)."""
+    """Measure a judge's agreement from draws of shares of items by its verdict (first axis) and people's (second)."""
     total = np.maximum(table.sum(axis=(1, 2)), 1e-300)
     measures = (*_rates(table), _kappa(table / total[:, None, None]), gap / total)
     return JudgeAgreement(group, n_items, n_grades, *summarize(np.stack(measures, axis=1), level))
 
 
 def _rates(table: Float[np.ndarray, "draw 2 2"]) -> tuple[Float[np.ndarray, " draw"], Float[np.ndarray, " draw"]]:
-    """True positive rate and true negative rate."""
+    """True positive rate and true negative rate of the judge."""
     fails, passes = (np.maximum(table[:, :, human].sum(axis=1), 1e-300) for human in (0, 1))
     return table[:, 1, 1] / passes, table[:, 0, 0] / fails
 
 
 def _kappa(table: Float[np.ndarray, "draw 2 2"]) -> Float[np.ndarray, " draw"]:
-    """Cohen's kappa; 0 where agreement by chance is certain."""
+    """Cohen's kappa of judge and people; 0 where agreement by chance is certain."""
     observed = table[:, 0, 0] + table[:, 1, 1]
     chance = (table.sum(axis=2) * table.sum(axis=1)).sum(axis=1)
     room = 1 - chance

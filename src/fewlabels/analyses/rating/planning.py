@@ -7,15 +7,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.rating.estimates import PASS_RATE, GradeRow
-from fewlabels.analyses.rows import Estimate
 from fewlabels.data.grades.columns import GradedItems
 from fewlabels.data.grades.drawing import UngradedItem, draw_ungraded
 from fewlabels.data.groups import Groups
 from fewlabels.errors import InputError, count, format_option
 from fewlabels.models.grades.allocation import (
     MIN_SEEN,
-    Precision,
+    AllocationPrecision,
     allocate_at_random,
     allocate_by_gain,
     count_allocated_grades,
@@ -40,11 +40,11 @@ class GradePlan:
     sentence: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the plan as plain data."""
         return asdict(self)
 
 
-def plan_grades(posterior: GradePosterior, found: "Found", *, width: float, seed: int) -> GradePlan:
+def plan_grades(posterior: GradePosterior, found: "PlannedRating", *, width: float, seed: int) -> GradePlan:
     """Plan how many more grades bring all intervals of a rating to at most `width`."""
     now = found.measure(posterior)
     aim, settled = found.scale_width(now, width), found.is_settled(width)
@@ -59,7 +59,14 @@ def plan_grades(posterior: GradePosterior, found: "Found", *, width: float, seed
 
 
 def plan_items(
-    pool: GradedItems, by: Groups, posterior: GradePosterior, found: "Found", n: int, *, width: float | None, seed: int
+    pool: GradedItems,
+    by: Groups,
+    posterior: GradePosterior,
+    found: "PlannedRating",
+    n: int,
+    *,
+    width: float | None,
+    seed: int,
 ) -> tuple[UngradedItem, ...]:
     """Plan which n answers people should grade next for a rating, most useful first."""
     now, cells = found.measure(posterior), []
@@ -75,8 +82,8 @@ def plan_items(
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found so far: the estimates, overall and in every group, of a figure."""
+class PlannedRating:
+    """What a rating found before more grades are planned: the estimates, overall and in every group, of a figure."""
 
     figure: str
     overall: Estimate
@@ -85,35 +92,35 @@ class Found:
 
     @property
     def z(self) -> float:
-        """Half the width of an interval, in standard deviations."""
+        """Half the width of an interval, in standard deviations, for the plan."""
         return float(ndtri((1 + self.level) / 2))
 
     @property
     def widths(self) -> Float[np.ndarray, " target"]:
-        """The widths of the intervals: overall, then of every group."""
+        """The widths of the intervals before the planned grades: overall, then of every group."""
         rows: tuple[Estimate | GradeRow, ...] = (self.overall, *self.rows)
         return np.array([one.high - one.low for one in rows])
 
     def is_settled(self, width: float) -> bool:
-        """Is every interval narrow enough, in groups of which people graded some answers?"""
+        """Is no plan needed: is every interval narrow enough, in groups of which people graded some answers?"""
         seen = all(row.n_grades >= min(MIN_SEEN, row.n_items) for row in self.rows)
         return seen and bool((self.widths <= width).all())
 
-    def measure(self, posterior: GradePosterior) -> Precision:
-        """Return how well the figure is known now."""
+    def measure(self, posterior: GradePosterior) -> AllocationPrecision:
+        """Return how well the figure is known before the planned grades."""
         n = len(posterior.counts.group)
         if n > MAX_CELLS:
             raise InputError(f"{format_option('next')}: the groups and judges' grades make {n:,} kinds of answers, and a choice among at most {MAX_CELLS:,} is supported; group by something coarser, or name fewer judges")  # fmt: skip
         return measure_precision(posterior, passes=self.figure == PASS_RATE)
 
-    def scale_width(self, now: Precision, width: float) -> Float[np.ndarray, " target"]:
-        """Return the target width as the normal approximation sees it: its widths now are those of the intervals."""
+    def scale_width(self, now: AllocationPrecision, width: float) -> Float[np.ndarray, " target"]:
+        """Return the width to plan for as the normal approximation sees it: its widths now are those of the intervals."""
         normal = 2 * self.z * np.sqrt(np.maximum(now.variance, 0.0))
         return width * np.where(self.widths > 0, normal / np.maximum(self.widths, 1e-12), 1.0)
 
 
-def _count_at_random(now: Precision, width: Float[np.ndarray, " target"], z: float, seed: int) -> int | None:
-    """Return the median number of grades drawn at random, over a few orders."""
+def _count_at_random(now: AllocationPrecision, width: Float[np.ndarray, " target"], z: float, seed: int) -> int | None:
+    """Return the median number of grades that a plan takes at random, over a few orders."""
     orders = [allocate_at_random(np.random.default_rng([seed, 5, i]), now) for i in range(RANDOM_ORDERS)]
     found = [count_allocated_grades(steps, now, width, z) for steps in orders]
     return sorted(found, key=lambda n: np.inf if n is None else n)[RANDOM_ORDERS // 2]
@@ -128,6 +135,7 @@ def require_valid_plan(width: float | None, n_next: int) -> None:
 
 
 def _describe(width: float, chosen: int | None, drawn: int | None, alone: int | None, *, settled: bool) -> str:
+    """Describe in a sentence how many more grades are planned."""
     aim = f"bring every interval to at most {width:g}"
     if settled:
         return f"every interval is at most {width:g} wide: no more grades are needed"

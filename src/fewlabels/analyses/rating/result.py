@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.rating.estimates import GradeFigure, GradeRow, GradeShare, draw_figure
 from fewlabels.analyses.rating.judges import JudgeRating
@@ -14,7 +15,6 @@ from fewlabels.analyses.rating.planning import GradePlan
 from fewlabels.analyses.rating.sets import SetFigures
 from fewlabels.analyses.rating.systems import SystemRanking
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.rows import Estimate
 from fewlabels.data.grades.drawing import UngradedItem
 from fewlabels.data.grades.scale import Scale
 from fewlabels.data.sources import Frame
@@ -58,7 +58,7 @@ class Rating(Result):
 
     @property
     def worst_first(self) -> tuple[GradeRow, ...]:
-        """The rows, worst first."""
+        """The rows of the rating, worst first."""
         return tuple(sorted(self.groups, key=lambda row: row.mean))
 
     @property
@@ -67,7 +67,7 @@ class Rating(Result):
         return self.figure in ("pass-rate", "win-rate") or (self.scale.low, self.scale.high) == (0.0, 1.0)
 
     def row(self, group: str) -> GradeRow:
-        """Return one group's row."""
+        """Return one group's row of the rating."""
         for row in self.groups:
             if row.group == group:
                 return row
@@ -76,7 +76,7 @@ class Rating(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the rating's JSON as a dict."""
         judges = [judge.to_dict() for judge in self.judges]
         said = self.judges[0].said if self.judges else (None,) * len(self.groups)
         return {
@@ -93,5 +93,5 @@ class Rating(Result):
         }  # fmt: skip
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """Return one row per group."""
+        """Return one row of the rating per group."""
         return [asdict(row) for row in self.groups]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.rating.estimates import summarize
-from fewlabels.analyses.rows import Estimate
 from fewlabels.data.grades.columns import find_grades
 from fewlabels.data.grades.counting import count_grades
 from fewlabels.data.grades.sets import EXACT, SIZE, compare_sets_by_item
@@ -44,7 +44,7 @@ class SetFigures:
     hamming_loss: Estimate  # share of wrong answers among all questions
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the figures of sets as plain data."""
         return asdict(self)
 
 
@@ -72,7 +72,7 @@ def rate_sets(
 
 
 def _measure(rng: Rng, table: Table) -> tuple[Float[np.ndarray, "draw label"], ...]:
-    """Precision, recall and F1; undefined rates (0/0) are uniform."""
+    """Precision, recall and F1 of the labels of sets; undefined rates (0/0) are uniform."""
     right, predicted, true = table[:, :, 1, 1], table[:, :, 1].sum(axis=2), table[:, :, :, 1].sum(axis=2)
     pairs = ((right, predicted), (right, true), (2 * right, predicted + true))
     return tuple(np.where(n > TINY, part / np.maximum(n, TINY), rng.random(n.shape)) for part, n in pairs)

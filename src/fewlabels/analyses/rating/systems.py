@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int
 from scipy.special import expit
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.rating.estimates import summarize
-from fewlabels.analyses.rows import Estimate
 from fewlabels.data.grades.counts import GradeCounts
 from fewlabels.data.grades.systems import index_systems
 from fewlabels.distributions.ranking import rank_groups
@@ -42,7 +42,7 @@ class SystemRanking:
     position: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the ranking of the systems as plain data."""
         return asdict(self)
 
 

@@ -50,7 +50,7 @@ def _warn_grades(items: GradedItems, counts: GradeCounts, rows: Sequence[GradeRo
 
 
 def _warn_wide(counts: GradeCounts, rows: Sequence[GradeRow], judges: Sequence[JudgeRating]) -> Iterator[str]:
-    """Warn of intervals that allow no conclusion."""
+    """Warn of a rating's intervals that allow no conclusion."""
     if not counts.n_grades.any():
         return
     room = 1.0 if all(row.high <= 1 for row in rows) and counts.scale.high > 1 else counts.scale.high - counts.scale.low
@@ -87,5 +87,6 @@ def _warn_useless(judges: Sequence[JudgeRating]) -> Iterator[str]:
 
 
 def _warn_draws(posterior: GradePosterior) -> Iterator[str]:
+    """Warn of a rating whose posterior is known from few effective draws."""
     if posterior.ess < MIN_EFFECTIVE_DRAWS:
         yield f"the posterior is known from the equivalent of {posterior.ess:,.0f} draws: expect errors of a tenth of an interval's width"  # fmt: skip

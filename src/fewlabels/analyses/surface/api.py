@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fewlabels.analyses.assessment import Assessment, assess_counts
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.analyses.surface.uncertain_attributes import (
@@ -30,9 +30,9 @@ from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import build_additive_design
-from fewlabels.models.additive.explanation import EffectsSummary, list_scales
+from fewlabels.models.additive.effects_summary import EffectsSummary, list_scales
+from fewlabels.models.additive.fit import fit_additive
 from fewlabels.models.additive.fitted_surface import FittedSurface, make_fitted_surface
-from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit
@@ -47,7 +47,7 @@ MAX_GRADIENT = 0.5  # largest gradient of the log evidence that counts as conver
 
 @dataclass(frozen=True)
 class PrecomputedPrior:
-    """A prior that was computed from the labels of all arms before."""
+    """A prior of the surface's arms that was computed from the labels of all arms before."""
 
     everything: CellAccuracies
     rest: CellAccuracies | None
@@ -57,11 +57,11 @@ class PrecomputedPrior:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Return the prior of each cell, without its own labels."""
+        """Return the prior of each arm of the surface, without its own labels."""
         return self.learn(cells, reads, finite_pool=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
-        """Return the precomputed prior of every cell."""
+        """Return the precomputed prior of every arm of the surface."""
         prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite_pool else None)
         worth = prior_fit.before.strength()
         return replace(prior_fit, trust=None if self.summary is None else replace(self.summary, worth=worth))
@@ -155,7 +155,7 @@ def fit_surface(
 def _fit_model(
     cells: Cells, model: str, seed: int, *, finite_pool: bool
 ) -> tuple[PrecomputedPrior, FittedSurface | None]:
-    """Fit a model to the labels of all arms."""
+    """Fit a model of the surface to the labels of all arms."""
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
         return PrecomputedPrior(chances, chances, None, model), None
@@ -168,6 +168,7 @@ def _fit_model(
 
 
 def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
+    """Make the surface from the assessment of all arms."""
     cells = found.posterior.cells
     arms = tuple(
         Arm(
@@ -215,6 +216,7 @@ def _summarize_fit(fitted: FittedSurface) -> dict[str, Any]:
 
 
 def _warn_unconverged(health: dict[str, Any]) -> list[str]:
+    """Warn of a surface whose fit has not converged."""
     if health["converged"]:
         return []
     return [
@@ -224,7 +226,7 @@ def _warn_unconverged(health: dict[str, Any]) -> list[str]:
 
 
 def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain]) -> Method | None:
-    """Return the calibration method of uncertain attributes; None without any."""
+    """Return the surface's calibration method of uncertain attributes; None without any."""
     if not any(isinstance(part, Uncertain) for part in parts):
         if attribution is not None:
             raise InputError(

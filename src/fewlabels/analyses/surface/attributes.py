@@ -44,6 +44,7 @@ def parse_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
 
 
 def _parse_attribute(word: str) -> str | Groups | Uncertain:
+    """Parse one attribute of a surface."""
     if word == "all":
         raise InputError(NAME_COLUMNS)
     if word.startswith("uncertain:"):
@@ -56,6 +57,7 @@ def _parse_attribute(word: str) -> str | Groups | Uncertain:
 
 
 def _resolve_attribute(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncertain:
+    """Resolve one attribute of a surface to a column, ranges or an uncertain attribute."""
     one = _parse_attribute(one) if isinstance(one, str) else one
     if isinstance(one, Uncertain):
         return one.find(pool)

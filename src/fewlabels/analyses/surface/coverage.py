@@ -25,6 +25,7 @@ def count_bands(surface: Surface) -> tuple[Band, ...]:
 
 
 def _count_band(surface: Surface, low: int, high: int | None) -> Band:
+    """Count the arms, items and labels of one band of coverage."""
     inside = [arm for arm in surface.arms if low <= arm.n_labels and (high is None or arm.n_labels < high)]
     name = f"{low} or more" if high is None else "none" if high == 1 else f"{low} to {high - 1}"
     return Band(name, len(inside), sum(arm.n_items for arm in inside), sum(arm.n_labels for arm in inside))

@@ -21,6 +21,7 @@ class IntervalDocument(Schema):
 
     @model_validator(mode="after")
     def _require_order(self) -> "IntervalDocument":
+        """Refuse a saved interval that does not contain its mean."""
         if not self.low - TOLERANCE <= self.mean <= self.high + TOLERANCE:
             raise ValueError(f"the mean {self.mean:g} is not in the interval from {self.low:g} to {self.high:g}")
         return self
@@ -51,6 +52,7 @@ class HealthDocument(Schema):
 
     @model_validator(mode="after")
     def _require_finite(self) -> "HealthDocument":
+        """Refuse saved diagnostics other than text and finite numbers."""
         odd = next((name for name, value in (self.model_extra or {}).items() if not _is_plain(value)), None)
         if odd is not None:
             raise ValueError(f"{odd[:40]} should hold text and finite numbers")
@@ -92,6 +94,7 @@ class SurfaceDocument(Schema):
 
 
 def _is_plain(value: Any) -> bool:
+    """Is a value of a saved document text, a finite number, or a list of these?"""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))

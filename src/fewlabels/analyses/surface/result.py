@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.levels import find_levels
 from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.sources import Frame
@@ -22,7 +22,7 @@ from fewlabels.data.tables import count_rows
 from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.models.additive.explanation import Scale
+from fewlabels.models.additive.effects_summary import Scale
 from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.joint import CellAccuracies
 
@@ -80,26 +80,26 @@ class Surface(Result):
 
     @property
     def n_items(self) -> int:
-        """Items of the pool."""
+        """Items of the surface's pool."""
         return int(self.size.sum())
 
     @property
     def n_labels(self) -> int:
-        """Labels among them."""
+        """Labels among the items of the surface."""
         return sum(arm.n_labels for arm in self.arms)
 
     @cached_property
     def size(self) -> Int[np.ndarray, " arm"]:
-        """Items of every arm."""
+        """Items of every arm of the surface."""
         return np.array([arm.n_items for arm in self.arms])
 
     @property
     def worst_first(self) -> tuple[Arm, ...]:
-        """The arms, least accurate first."""
+        """The arms of the surface, least accurate first."""
         return tuple(sorted(self.arms, key=lambda arm: arm.mean))
 
     def list_worst(self, *, least_items: int = 1, by: str = "mean") -> tuple[Arm, ...]:
-        """Return arms that have enough items, least accurate first.
+        """Return arms of the surface that have enough items, least accurate first.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Surface(Result):
     # -- export ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the surface's JSON as a dict."""
         return {
             "attributes": list(self.attributes), "model": self.model, "level": self.level, "finite_pool": self.finite_pool,
             "n_items": self.n_items, "n_labels": self.n_labels, "overall": asdict(self.overall),
@@ -209,7 +209,7 @@ class Surface(Result):
         }  # fmt: skip
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """Return one row per arm."""
+        """Return one row per arm of the surface."""
         return [{**arm.arm, **{k: v for k, v in asdict(arm).items() if k != "arm"}} for arm in self.arms]
 
     def save(self, path: str | Path) -> Path:
@@ -219,7 +219,7 @@ class Surface(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Surface":
-        """Read a saved surface."""
+        """Read a surface that was saved."""
         found: Surface = resolve_name(LOAD)(path)
         return found
 
@@ -227,10 +227,11 @@ class Surface(Result):
 
     @cached_property
     def _draws(self) -> Float[np.ndarray, "draw arm"]:
+        """Joint draws of the accuracies of the surface's arms."""
         return self.chances.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, len(self.arms)))
 
     def _summarize(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[SurfaceEstimate, ...]:
-        """Mean and interval over arms of the pool, for every row of weights."""
+        """Mean and interval over arms of the surface's pool, for every row of weights."""
         values = weights @ self._draws.T / weights.sum(axis=1)[:, None]
         low, high = np.quantile(values, self._tails, axis=1)
         low, high = include_mean(values.mean(axis=1), (low, high))
@@ -258,21 +259,24 @@ class Surface(Result):
 
     @property
     def _tails(self) -> list[float]:
+        """The probabilities between which the surface's intervals lie."""
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
     def _choose(self, values: Mapping[str, object]) -> dict[int, tuple[int, ...]]:
-        """Resolve names and values to indices of axes and levels."""
+        """Resolve names and values in a query of the surface to indices of axes and levels."""
         return {
             self._find_axis(name): find_levels(self.axes[self._find_axis(name)], value)
             for name, value in values.items()
         }
 
     def _find_axis(self, attribute: str) -> int:
+        """Return the index of an attribute of the surface; raise for others."""
         if attribute not in self.attributes:
             raise InputError(f"the surface is not over {attribute!r}; {did_you_mean(attribute, list(self.attributes))}")
         return self.attributes.index(attribute)
 
     def _match(self, chosen: Mapping[int, tuple[int, ...]]) -> Bool[np.ndarray, " arm"]:
+        """Return which arms of the surface have the chosen levels."""
         inside = np.ones(len(self.arms), dtype=bool)
         for axis, where in chosen.items():
             inside &= np.isin(self.place[:, axis], where)
@@ -280,13 +284,13 @@ class Surface(Result):
 
 
 def _look_up(place: Int[np.ndarray, "arm axis"], asked: Int[np.ndarray, "asked axis"]) -> Int[np.ndarray, " asked"]:
-    """Return the index of the arm with these values; −1 where there is none."""
+    """Return the index of the surface's arm with these values; −1 where there is none."""
     at = {tuple(values): i for i, values in enumerate(place.tolist())}
     return np.array([at.get(tuple(values), NONE) for values in asked.tolist()], dtype=np.int64)
 
 
 def _require_weights(given: Sequence[float | int | None]) -> Float[np.ndarray, " row"]:
-    """Raise unless weights are finite, not negative and not all 0."""
+    """Raise unless the weights of a query of the surface are finite, not negative and not all 0."""
     weights = np.array([0.0 if n is None else n for n in given], dtype=np.float64)
     if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
         raise InputError("mix: weights must be finite and not negative, with at least one above 0")

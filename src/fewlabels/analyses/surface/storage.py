@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.provenance import record
-from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.file_schema import SurfaceDocument
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.data.counts import NONE, Axis
@@ -19,8 +19,8 @@ from fewlabels.errors import InputError, choose_words
 from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.explanation import Scale
-from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.effects_summary import Scale
+from fewlabels.models.additive.fit_result import AdditiveFit, ConditionalFit
 from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.additive.item_terms import ItemTerms
 from fewlabels.models.additive.items import Items
@@ -69,6 +69,7 @@ def save_surface(surface: Surface, path: str | Path) -> Path:
 
 
 def _pack_conditional(conditional: ConditionalFit, i: int) -> dict[str, Any]:
+    """Return the arrays that a saved surface stores of the fit at one set of scales."""
     return {
         f"scales_{i}": conditional.scales, f"terms_{i}": conditional.terms, f"covariance_{i}": conditional.covariance,
         f"own_{i}": conditional.own, f"stiff_{i}": conditional.arm_precision, f"lean_{i}": conditional.loadings,
@@ -89,6 +90,7 @@ def load_surface(path: str | Path) -> Surface:
 
 
 def _restore_surface(about: SurfaceDocument, found: Arrays) -> Surface:
+    """Make a surface from the document and arrays of its file."""
     fitted = _assemble_fitted(about, found)
     return Surface(
         **{name: getattr(about, name) for name in PLAIN if name != "health"},
@@ -105,6 +107,7 @@ def _restore_surface(about: SurfaceDocument, found: Arrays) -> Surface:
 
 
 def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
+    """Make the fitted surface from the stored arrays."""
     effects, n_arms = _read_effects(about, found), len(about.arms)
     if any(axis >= len(effects.axes) for axis in (*about.slopes, *about.by_class)):
         raise found.refuse("slopes refer to attributes that do not exist")
@@ -133,7 +136,7 @@ def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
 
 
 def _read_items(about: SurfaceDocument, found: Arrays, shape: tuple[int]) -> Items:
-    """Read what is known of the items of every stratum; surfaces of earlier versions have scores alone."""
+    """Read the items of every stratum from a stored surface; earlier versions have scores alone."""
     score = found.take("score", "f", shape, low=0, high=1, nan=about.knots is None)
     predicted, classifier_terms = np.full(shape, NONE), np.zeros((*shape, 0))
     if about.n_classes:
@@ -144,6 +147,7 @@ def _read_items(about: SurfaceDocument, found: Arrays, shape: tuple[int]) -> Ite
 
 
 def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
+    """Read the effects of attributes from a stored surface."""
     axes = tuple(Axis(axis.name, axis.levels, axis.ordered, axis.edges) for axis in about.axes)
     tables = tuple(
         found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
@@ -156,13 +160,15 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
 
 
 def _read_arm_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
+    """Read the attribute values of arms from a stored surface."""
     level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
     if (level >= [len(axis.levels) for axis in about.axes]).any():
         raise found.refuse("arms have values that their attributes do not have")
     return level
 
 
-def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: ItemTerms) -> Fit:
+def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: ItemTerms) -> AdditiveFit:
+    """Read the additive fit from a stored surface."""
     n_terms = items.count_terms(effects) + len(effects.block)
     if about.kinds != (*items.kinds, *effects.kinds) or abs(sum(about.weights[:-1]) - 1) > TOLERANCE:
         raise found.refuse("its effects or weights are inconsistent")
@@ -176,12 +182,13 @@ def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: It
     *conditionals, mode = (
         _read_conditional(found, i, weight, priors, len(labelled), n_terms) for i, weight in enumerate(about.weights)
     )
-    return Fit(priors, labelled, tuple(conditionals), mode, about.n_looks, about.slope, about.together)
+    return AdditiveFit(priors, labelled, tuple(conditionals), mode, about.n_looks, about.slope, about.together)
 
 
 def _read_conditional(
     found: Arrays, i: int, weight: float, priors: EffectPriors, n_labelled: int, most_terms: int
 ) -> ConditionalFit:
+    """Read the fit at one set of scales from a stored surface."""
     terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
     n = len(terms)
     if n > most_terms:
@@ -201,6 +208,7 @@ def _read_conditional(
 
 
 def _is_positive_definite(covariance: np.ndarray) -> bool:
+    """Is a covariance that was stored positive definite?"""
     try:
         np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:

@@ -19,9 +19,9 @@ from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import list_axes
 from fewlabels.errors import InputError, did_you_mean, join_names
-from fewlabels.models.additive.design import choose_item_terms
 from fewlabels.models.additive.effects import choose_effects
 from fewlabels.models.additive.fitted_surface import FittedSurface
+from fewlabels.models.additive.item_terms import choose_item_terms
 from fewlabels.models.additive.items import Items
 from fewlabels.models.membership.classifier_terms import describe_classifier
 from fewlabels.models.membership.context import attribute_in_context
@@ -44,12 +44,12 @@ class Uncertain:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of value and probability column."""
+        """Pairs of value and probability column of the uncertain attribute."""
         assert not isinstance(self.scores, str), "find the columns first"
         return self.scores
 
     def find(self, pool: Predictions) -> "Uncertain":
-        """Resolve the columns in a pool."""
+        """Resolve the probability columns of the uncertain attribute in a pool."""
         if not isinstance(self.scores, str):
             missing = [(value, column) for value, column in self.scores if column not in pool.columns()]
             for value, column in missing:
@@ -128,6 +128,7 @@ def assign_uncertain_attributes(
 
 
 def _warn_partly_known(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
+    """Warn that no item has all uncertain attributes known."""
     if n_known or not ((place >= 0).any(axis=0)).all():
         return ()
     return (
@@ -160,6 +161,7 @@ def fit_uncertain(fractions: SoftAssignment) -> FittedSurface:
 
 
 def _fit_once(fractions: SoftAssignment) -> FittedSurface:
+    """Fit the additive model to one attribution of items to arms."""
     n_labels, n = int((~np.isnan(fractions.outcome)).sum()), len(fractions.outcome)
     effects = choose_effects(fractions.axes, fractions.level, n_labels)
     classifier_terms = np.concatenate([np.zeros((n, 0)), *fractions.classifier_terms], axis=1)
@@ -181,7 +183,7 @@ def _fit_once(fractions: SoftAssignment) -> FittedSurface:
 
 
 def _list_attribute_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
-    """Return the expressions to read for every item."""
+    """Return the expressions to read of every item's uncertain attributes."""
     values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
     if pool.has("predicted"):
         values["predicted"] = pool.predicted
@@ -216,7 +218,7 @@ def _read_axis(
 
 
 def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, " item"]:
-    """Return the index of every known value, −1 where missing; raise for values without a probability column."""
+    """Return the index of every known value of an uncertain attribute, −1 where missing; raise for unlisted values."""
     known = np.array([axis.find(value) for value in known_values], dtype=np.int64)
     for row in np.nonzero(known == NONE)[0].tolist():
         if known_values[row] not in (None, MISSING):
@@ -228,17 +230,19 @@ def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, "
 
 
 def _number_classes(predicted: Sequence[object] | None) -> Int[np.ndarray, " item"] | None:
-    """Number the predicted classes; None where they are not known."""
+    """Number the predicted classes for arms of uncertain attributes; None where they are not known."""
     if predicted is None:
         return None
     return np.unique([str(one) for one in predicted], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _fetch_probabilities(values: Sequence[object]) -> Float[np.ndarray, " item"]:
+    """Return the probabilities of an attribute's value, nan where missing."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _require_scored_pool(pool: Predictions) -> None:
+    """Refuse a pool with too many items for uncertain attributes."""
     if pool.n_items > MOST_ITEMS:
         raise InputError(
             f"{pool.n_items:,} items are too many for uncertain attributes, which process items one by one; give at most "

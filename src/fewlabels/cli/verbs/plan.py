@@ -5,7 +5,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from fewlabels.active.simulation.plan import plan as plan_labels
-from fewlabels.active.simulation.results import Plan
+from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.cli.console import escape
 from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Flag, Path

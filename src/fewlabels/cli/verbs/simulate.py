@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fewlabels.active.parsing import parse_policy
-from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
+from fewlabels.active.simulation.simulation_result import Simulation
 from fewlabels.cli.console import escape
 from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns, File, Flag, Path

@@ -14,7 +14,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.linalg import block_diag
 from scipy.special import logit, ndtr, ndtri
 
-from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.fit_result import AdditiveFit, ConditionalFit
 from fewlabels.models.logit.random_effects import expit
 
 EDGE = 1e-9
@@ -26,7 +26,7 @@ PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
-class PosteriorComponent:
+class ArmPosteriorComponent:
     """Normal distribution of the logits of all arms given one set of scales: mean, shared and arm-specific part."""
 
     weight: float
@@ -41,7 +41,7 @@ class PosteriorComponent:
         shared = self.loadings.astype(np.float32) @ self.cholesky_factor.astype(np.float32)
         return np.sqrt(np.einsum("at,at->a", shared, shared).astype(np.float64) + self.own**2)
 
-    def join(self, other: "PosteriorComponent") -> "PosteriorComponent":
+    def join(self, other: "ArmPosteriorComponent") -> "ArmPosteriorComponent":
         """Concatenate the arms of both."""
         n = self.loadings.shape[1]
         more = np.pad(
@@ -51,7 +51,7 @@ class PosteriorComponent:
         return replace(self, centre=centre, loadings=np.concatenate([self.loadings, more]), own=own)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws of logits."""
+        """Joint draws of the logits of arms."""
         shared = rng.standard_normal((n, len(self.cholesky_factor))) @ self.cholesky_factor.T
         return self.centre + shared @ self.loadings.T + self.own * rng.standard_normal((n, len(self.own)))
 
@@ -60,23 +60,23 @@ class PosteriorComponent:
 class ArmPosterior:
     """Joint posterior of the accuracies of all arms."""
 
-    components: tuple[PosteriorComponent, ...]
+    components: tuple[ArmPosteriorComponent, ...]
     within_variance: PerArm  # variance of P(right) over the items of an arm
 
     @cached_property
     def mean(self) -> PerArm:
-        """Posterior mean of the accuracy."""
+        """Posterior mean of the accuracy of every arm."""
         return self._moments[0]
 
     @cached_property
     def variance(self) -> PerArm:
-        """Posterior variance of the accuracy."""
+        """Posterior variance of the accuracy of every arm."""
         mean, square = self._moments
         return np.maximum(square - mean**2, 0.0)
 
     @cached_property
     def _moments(self) -> tuple[PerArm, PerArm]:
-        """First and second moment of the accuracy, by Gauss-Hermite quadrature."""
+        """First and second moment of the accuracy of every arm, by Gauss-Hermite quadrature."""
         mean, square = np.zeros(len(self.within_variance)), np.zeros(len(self.within_variance))
         for part in self.components:
             drawn = expit(part.centre[:, None] + part.spread[:, None] * POINTS)
@@ -85,11 +85,11 @@ class ArmPosterior:
         return mean, square
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
-        """Central credible interval of the accuracy."""
+        """Central credible interval of the accuracy of every arm."""
         return self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws of accuracies; the number from each component is multinomial."""
+        """Joint draws of the accuracies of arms; the number from each component is multinomial."""
         counts = rng.multinomial(n, [part.weight for part in self.components]).tolist()
         logits = np.concatenate([part.draw(rng, count) for part, count in zip(self.components, counts, strict=True)])
         return expit(rng.permutation(logits))
@@ -135,7 +135,7 @@ class ArmPosterior:
         )
 
     def _quantile(self, q: float) -> PerArm:
-        """Quantile of the mixture, by Newton's method safeguarded by bisection."""
+        """Quantile of every arm's mixture, by Newton's method safeguarded by bisection."""
         weight = np.array([part.weight for part in self.components])[:, None]
         centre, spread = (np.stack([getattr(part, name) for part in self.components]) for name in ("centre", "spread"))
         ends = centre + ndtri(q) * spread  # quantiles of the components: they bracket that of the mixture
@@ -151,7 +151,7 @@ class ArmPosterior:
 
 
 def predict_arms(
-    fit: Fit,
+    fit: AdditiveFit,
     curve: Float[np.ndarray, "stratum curve_term"],
     effects: Float[np.ndarray, "arm effect_term"],
     arm: Int[np.ndarray, " stratum"],
@@ -177,13 +177,13 @@ def predict_arms(
 
 def _linearize_arms(
     conditional: ConditionalFit,
-    fit: Fit,
+    fit: AdditiveFit,
     curve: Float[np.ndarray, "stratum curve_term"],
     effects: Float[np.ndarray, "arm effect_term"],
     arm: Int[np.ndarray, " stratum"],
     start: Int[np.ndarray, " arm"],
     share: Float[np.ndarray, " stratum"],
-) -> tuple[PosteriorComponent, PerArm]:
+) -> tuple[ArmPosteriorComponent, PerArm]:
     """Linearize the logits of arms at one set of scales; also return the variance of P(right) within arms."""
     n, n_curve = len(effects), curve.shape[1]
     effects = effects[:, : len(conditional.terms) - n_curve]  # terms of pairs may be absent
@@ -199,12 +199,12 @@ def _linearize_arms(
     jacobian[fit.labelled] -= derivative[fit.labelled, None] * conditional.loadings
     cholesky_factor = np.linalg.cholesky(conditional.covariance)
     within_variance = np.maximum(np.add.reduceat(share * right**2, start) - accuracy**2, 0.0)
-    return PosteriorComponent(
+    return ArmPosteriorComponent(
         conditional.weight, logit(accuracy), jacobian, cholesky_factor, derivative / np.sqrt(arm_precision)
     ), within_variance
 
 
-def _arm_effects(conditional: ConditionalFit, fit: Fit, n: int) -> tuple[PerArm, PerArm]:
+def _arm_effects(conditional: ConditionalFit, fit: AdditiveFit, n: int) -> tuple[PerArm, PerArm]:
     """Mean and precision of each arm's random effect; those of the prior for arms without labels."""
     own, arm_precision = np.zeros(n), np.full(n, np.exp(-2 * conditional.scales[fit.priors.n]))
     own[fit.labelled], arm_precision[fit.labelled] = conditional.own, conditional.arm_precision

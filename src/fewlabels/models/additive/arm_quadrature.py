@@ -34,7 +34,7 @@ class Correction:
 def correct_evidence(
     algebra: ArmElimination, logits: PerStratum, own: PerArm, arm_precision: PerArm, arm_prior_precision: float
 ) -> Correction:
-    """Correct the evidence by quadrature over each arm's random effect.
+    """Correct the Laplace evidence by quadrature over each arm's random effect.
 
     `logits` are those of strata at the mode, where the random effects are `own`; `arm_precision` is the negative second
     derivative there.

@@ -16,7 +16,7 @@ EDGE = 1e-9
 
 
 def build_covariance(posterior: ArmPosterior, outlier: PerArm) -> CellCovariance:
-    """Return the posterior covariance of cells' accuracies (as probabilities), with extra variance for outliers."""
+    """Return the additive model's posterior covariance of cells' accuracies, with extra variance for outliers."""
     part = max(posterior.components, key=lambda one: one.weight)
     shared, rest = _reduce_rank(part.loadings.astype(np.float32) @ part.cholesky_factor.astype(np.float32))
     own = part.own**2 + rest
@@ -28,7 +28,7 @@ def build_covariance(posterior: ArmPosterior, outlier: PerArm) -> CellCovariance
 
 
 def _reduce_rank(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:
-    """Project on the principal directions; also return the variance per cell that they leave out."""
+    """Project the covariance of cells on its principal directions; also return the variance per cell left out."""
     if shared.shape[1] <= N_FACTORS:
         return shared.astype(np.float64), np.zeros(len(shared))
     _, eigenvectors = np.linalg.eigh((shared.T @ shared).astype(np.float64))

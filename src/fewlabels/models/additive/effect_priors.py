@@ -50,7 +50,7 @@ class EffectPriors:
 
     @property
     def n(self) -> int:
-        """Number of effects; also the index of the arms' scale in `Scales`."""
+        """Number of effects with a prior scale; also the index of the arms' scale in `Scales`."""
         return len(self.kinds)
 
     @cached_property
@@ -60,12 +60,12 @@ class EffectPriors:
 
     @cached_property
     def start(self) -> Scales:
-        """Prior mean of the log scales."""
+        """Prior mean of the log scales of effects."""
         return np.array([LOG_SCALE_MEANS[kind] for kind in (*self.kinds, "arm", *self.distinct_kinds)])
 
     @cached_property
     def precision(self) -> Float[np.ndarray, "scale scale"]:
-        """Prior precision matrix of the log scales."""
+        """Prior precision matrix of the log scales of effects."""
         out = np.diag(
             [WITHIN_KIND_SDS[kind] ** -2 for kind in self.kinds]
             + [LOG_SCALE_SDS[kind] ** -2 for kind in ("arm", *self.distinct_kinds)]
@@ -77,13 +77,13 @@ class EffectPriors:
         return out
 
     def log_prior(self, at: Scales) -> tuple[float, Scales]:
-        """Log prior density of the log scales, and its gradient."""
+        """Log prior density of the log scales of effects, and its gradient."""
         pull = self.precision @ (at - self.start)
         return float(-0.5 * (at - self.start) @ pull), -pull
 
     # -- model variants: none, one or many scales of interactions ---------------------------------------------
 
-    def list_variants(self) -> tuple["Variant", ...]:
+    def list_variants(self) -> tuple["PriorVariant", ...]:
         """List model variants from simple to rich: no interactions, one scale for all pairs, one scale per pair."""
         mains = tuple(kind for kind in self.kinds if kind != "pair")
         n_pairs = self.n - len(mains)
@@ -94,7 +94,7 @@ class EffectPriors:
         richer = (alike, unlike) if n_pairs > 1 else (replace(unlike, likely=P_INTERACTIONS),)
         return (self._make_variant(mains, 1 - P_INTERACTIONS), *richer)
 
-    def _make_variant(self, kinds: tuple[Kind, ...], likely: float) -> "Variant":
+    def _make_variant(self, kinds: tuple[Kind, ...], likely: float) -> "PriorVariant":
         """Return the variant with these effects; the last one may stand for all pairs."""
         kept = (self.block < len(kinds)) | ("pair" in kinds)
         block = np.minimum(self.block[kept], len(kinds) - 1)
@@ -105,11 +105,11 @@ class EffectPriors:
             owners.index(name, len(kinds)) if name in owners[len(kinds) :] else NONE
             for name in ("arm", *self.distinct_kinds)
         ]
-        return Variant(priors, np.array(each + rest), likely)
+        return PriorVariant(priors, np.array(each + rest), likely)
 
 
 @dataclass(frozen=True)
-class Variant:
+class PriorVariant:
     """A restricted model, and which of its scales stands for each scale of the full model."""
 
     priors: EffectPriors
@@ -117,11 +117,11 @@ class Variant:
     likely: float  # prior probability
 
     def read(self, scales: Scales) -> Float[np.ndarray, " own_scale"]:
-        """Convert scales of the full model to its own: the mean, where one stands for several."""
+        """Convert scales of the full model to those of this variant: the mean, where one stands for several."""
         there = self.source != NONE
         total = np.bincount(self.source[there], weights=scales[there], minlength=len(self.priors.start))
         return total / np.bincount(self.source[there], minlength=len(self.priors.start))
 
     def to_full_scales(self, scales: Float[np.ndarray, " own_scale"], otherwise: Scales | float = -np.inf) -> Scales:
-        """Convert its scales to those of the full model; effects it lacks get `otherwise` (default: scale 0)."""
+        """Convert the variant's scales to the full model's; effects it lacks get `otherwise` (default: scale 0)."""
         return np.where(self.source != NONE, scales[self.source], otherwise)

@@ -54,11 +54,12 @@ class Effects:
         return int(np.prod([self.tables[axis].shape[1] for axis in block]))
 
     def expand(self, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
-        """Return the design matrix of arms; level −1 stands for an unseen value."""
+        """Return the design matrix of the effects in arms; level −1 stands for an unseen value."""
         parts = [self._multiply(block, level) for block in self.blocks]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(level), 0))
 
     def _multiply(self, block: Block, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
+        """Multiply the columns of the attributes of an interaction effect."""
         first, *others = (self.tables[axis][level[:, axis]] for axis in block)
         for other in others:
             first = (first[:, :, None] * other[:, None, :]).reshape(len(level), -1)
@@ -91,7 +92,7 @@ def choose_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n
 
 
 def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
-    """Factor the prior covariance of the centred values of an attribute into independent terms."""
+    """Factor the prior covariance of the effects of an attribute's centred values into independent terms."""
     n = len(axis.levels)
     centre = np.eye(n) - 1 / n
     spread = centre @ _correlate(axis) @ centre
@@ -104,7 +105,7 @@ def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
 
 
 def _correlate(axis: Axis) -> Float[np.ndarray, "value value"]:
-    """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated."""
+    """Prior correlation of the effects of values: Matérn-3/2 if ordered, else 0; missing values are uncorrelated."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)

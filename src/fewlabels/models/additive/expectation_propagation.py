@@ -28,7 +28,7 @@ class Sites:
     shift: PerStratum
 
     def update(self, mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum) -> "Sites":
-        """Update all sites by moment matching, given the current posterior mean and variance of each logit."""
+        """Update all sites by expectation propagation, given the current mean and variance of each logit."""
         cavity_precision = 1 / variance - self.precision
         is_proper = cavity_precision * variance > MIN_CAVITY_SHARE
         cavity_precision = np.where(is_proper, cavity_precision, 1.0)
@@ -63,7 +63,7 @@ def match_site_moments(
 def _find_stratum_modes(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
-    """Find the mode of normal times binomial likelihood by Newton's method, and the standard deviation there."""
+    """Find modes of normal times binomial by Newton, and the spread there, around which propagation integrates."""
     at = mean.copy()
     for _ in range(NEWTON_STEPS):
         chance = expit(at)
@@ -77,4 +77,5 @@ def _find_stratum_modes(
 
 
 def _damp(before: PerStratum, after: PerStratum, is_proper: np.ndarray) -> PerStratum:
+    """Damp an update of expectation propagation; sites that would not be proper stay as they are."""
     return np.where(is_proper, before + DAMPING * (after - before), before)

@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, STRATA
-from fewlabels.models.additive.arm_posterior import ArmPosterior, PosteriorComponent, predict_arms
-from fewlabels.models.additive.design import AdditiveDesign, describe_items
+from fewlabels.models.additive.arm_posterior import ArmPosterior, ArmPosteriorComponent, predict_arms
+from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effect_priors import Scales
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.fit import Fit
+from fewlabels.models.additive.fit_result import AdditiveFit
 from fewlabels.models.additive.item_terms import ItemTerms
-from fewlabels.models.additive.items import Items
+from fewlabels.models.additive.items import Items, describe_items
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class FittedSurface:
     n_items: Float[np.ndarray, " stratum"]
     values: Items
     items: ItemTerms
-    fit: Fit
+    fit: AdditiveFit
     doubt: Float[np.ndarray, "arm factor"] | None = (
         None  # of the logits, where it is not certain which items an arm has
     )
 
     @cached_property
     def posterior(self) -> ArmPosterior:
-        """Joint posterior of the arms of the pool."""
+        """Joint posterior of the arms of the pool, by the fitted surface."""
         curve = self.items.expand(self.values, self.effects, self.level[self.arm])
         (found,) = predict_arms(self.fit, curve, self.effects.expand(self.level), self.arm, [self.n_items])
         found = found if self.doubt is None else found.add_factors(self.doubt)
@@ -68,8 +68,8 @@ class FittedSurface:
         )
 
     def _add_unseen_variance(
-        self, part: PosteriorComponent, variance: Scales, level: Int[np.ndarray, "asked axis"]
-    ) -> PosteriorComponent:
+        self, part: ArmPosteriorComponent, variance: Scales, level: Int[np.ndarray, "asked axis"]
+    ) -> ArmPosteriorComponent:
         """Add the prior variance of the effects of unseen attribute values."""
         extra, variance = np.zeros(len(level)), variance[len(self.items.kinds) :]
         for i, block in enumerate(self.effects.blocks):
@@ -88,7 +88,7 @@ class FittedSurface:
         return Items(score, key[1].astype(np.int64), np.reshape(terms, (len(terms), len(weight))).T), weight
 
 
-def make_fitted_surface(design: AdditiveDesign, found: Fit) -> FittedSurface:
+def make_fitted_surface(design: AdditiveDesign, found: AdditiveFit) -> FittedSurface:
     """Keep what predictions need of a fit, as a fitted surface."""
     strata = design.strata
     return FittedSurface(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.data.counts import NONE
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Kind
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.items import Items
@@ -19,6 +20,7 @@ from fewlabels.models.logit.curve import (
     KNOT_PRIOR,
     LEVEL_PRIOR,
     SLOPE_PRIOR,
+    place_knots,
     spline_basis,
     to_logit,
 )
@@ -26,6 +28,8 @@ from fewlabels.models.logit.curve import (
 MOST_TERMS = 60  # of effects by attribute, for speed
 MOST_NUMBERS = 4_000_000  # strata times terms, for memory
 HALF = 0.5
+MOST_CLASSES = 200  # predicted classes with terms of their own
+MIN_SPREAD = 1e-3  # least standard deviation of the logits of scores
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class ItemTerms:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of the effects with learned scales."""
+        """Kinds of the effects of items with learned scales."""
         n_class = 0 if not self.n_classes else 1 if self.knots is None else 2
         n_classes = n_class + len(self.by_class)
         slopes: list[Kind] = ["slope"] * len(self.slopes)
@@ -85,7 +89,7 @@ class ItemTerms:
         return np.concatenate([*parts, items.classifier_terms], axis=1)
 
     def _list_sizes(self, effects: Effects) -> list[int]:
-        """Numbers of terms of every effect with a learned scale."""
+        """Numbers of item terms of every effect with a learned scale."""
         sizes, n = [table.shape[1] for table in effects.tables], self.n_classes - 1
         classes = [] if not self.n_classes else [n] if self.knots is None else [n, n]
         by_class = [n * sizes[axis] for axis in self.by_class]
@@ -118,4 +122,22 @@ def code_classes(n: int) -> Float[np.ndarray, "class term"]:
 def _multiply(
     one: Float[np.ndarray, "stratum one"], other: Float[np.ndarray, "stratum other"]
 ) -> Float[np.ndarray, "stratum term"]:
+    """Multiply the columns of two sets of item terms, pair by pair."""
     return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+
+
+def choose_item_terms(
+    effects: Effects, values: Items, n_items: Int[np.ndarray, " stratum"], classifiers: tuple[int, ...] = ()
+) -> ItemTerms:
+    """Choose the item terms: the spline of the score, and what differs by attribute and predicted class."""
+    n_classes, n = int(values.predicted.max(initial=NONE)) + 1, len(n_items)
+    n_classes = n_classes if 1 < n_classes <= MOST_CLASSES else 0
+    by_class = choose_by_attribute(effects, n, n_classes - 1) if n_classes else ()
+    if np.isnan(values.score).any():
+        return ItemTerms(None, n_classes=n_classes, by_class=by_class, classifiers=classifiers)
+    x = to_logit(values.score)
+    knots = place_knots(x, n_items)
+    centre = float(np.average(x, weights=n_items))
+    scale = float(np.sqrt(np.average((x - centre) ** 2, weights=n_items)))
+    slopes = choose_by_attribute(effects, n) if knots else ()
+    return ItemTerms(knots, slopes, centre, max(scale, MIN_SPREAD), n_classes, by_class, classifiers)

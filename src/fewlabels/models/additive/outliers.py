@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaln, expit, logit, xlog1py, xlogy
 
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 
 P_OUTLIER = (
     0.05  # prior probability of an outlier; deliberately high, as a missed outlier costs more than a wasted label

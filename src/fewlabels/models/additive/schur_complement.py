@@ -1,7 +1,7 @@
 """Linear algebra of terms and arm effects: arms are eliminated, so that systems have the size of the number of terms.
 
 Each arm's random effect depends on its own labels only, so that block of the joint precision is diagonal, and its
-Schur complement is the marginal precision of the terms. `marginal_likelihood` is the caller.
+Schur complement is the marginal precision of the terms. `laplace_evidence` is the caller.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class JointPrecision:
 
     @property
     def loadings(self) -> Float[np.ndarray, "labelled term"]:
-        """Minus the derivative of every arm's random effect with respect to the terms."""
+        """Minus the derivative of every arm's random effect by the terms, from the Schur complement's blocks."""
         return self.cross / self.arms[:, None]
 
     def solve(
@@ -39,13 +39,13 @@ class JointPrecision:
         return step, self.substitute(step, arm_gradient)
 
     def eliminate_arms(self, term_gradient: Terms, arm_gradient: Float[np.ndarray, " labelled"]) -> Terms:
-        """Gradient of the terms after the arms are eliminated."""
+        """Gradient of the terms in the Schur complement, after the arms are eliminated."""
         return term_gradient - self.cross.T @ (arm_gradient / self.arms)
 
     def substitute(
         self, term_step: Terms, arm_gradient: Float[np.ndarray, " labelled"]
     ) -> Float[np.ndarray, " labelled"]:
-        """Step of the arm effects, given that of the terms."""
+        """Step of the arm effects given that of the terms: back substitution after the Schur complement is solved."""
         return (arm_gradient - self.cross @ term_step) / self.arms
 
 
@@ -62,7 +62,7 @@ class ArmElimination:
     def eliminate(
         self, weight: Float[np.ndarray, " stratum"], prior_precision: Terms, arm_prior_precision: float
     ) -> JointPrecision:
-        """Combine prior precisions with the weights of all strata, and eliminate the arms."""
+        """Combine prior precisions with the weights of all strata, and eliminate the arms (Schur complement)."""
         design, share = self.evidence.design, self.evidence.share
         arm_precision = self.sum_by_arm(share**2 * weight) + arm_prior_precision
         cross_precision = self.sum_by_arm((share * weight)[:, None] * design)
@@ -80,7 +80,7 @@ class ArmElimination:
         loadings: Float[np.ndarray, "labelled term"],
         arm_prior_precision: float,
     ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " labelled"]]:
-        """Variance of the logit of every stratum, and of every arm's random effect."""
+        """Variance of the logit of every stratum and of every arm's effect, from the Schur complement's inverse."""
         design, share = self.evidence.design, self.evidence.share
         if self.one_stratum_per_arm:  # both follow from the variance due to the terms
             alone, given = propagate_variance(self.design_float32, covariance), 1 - arm_prior_precision / arm_precision
@@ -91,7 +91,7 @@ class ArmElimination:
         ) + 1 / arm_precision
 
     def sum_by_arm(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
-        """Sum over the strata of each arm."""
+        """Sum over the strata of each arm, the blocks that the Schur complement eliminates."""
         if len(self.start) == len(values):
             return values
         return np.add.reduceat(values, self.start, axis=0)
@@ -100,7 +100,7 @@ class ArmElimination:
 def _multiply(
     design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "term term"]:
-    """Σ w x xᵀ, as AᵀA of one matrix, which takes half the time of a general product."""
+    """Σ w x xᵀ for the Schur complement, as AᵀA of one matrix, which takes half the time of a general product."""
     rooted = np.sqrt(weight).astype(BRIEF)[:, None] * design.astype(BRIEF, copy=False)
     return (rooted.T @ rooted).astype(np.float64)
 

@@ -53,11 +53,12 @@ def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 
 
 
 def _one_hot(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
+    """One-hot encode votes, to count annotators who agree."""
     return (votes[:, :, None] == np.arange(k)).astype(np.float64)
 
 
 def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.ndarray, " item"]:
-    """Share of agreeing pairs among the votes on each item."""
+    """Agreement on each item: the share of pairs of its votes that are the same."""
     each = table.sum(axis=1)
     m = each.sum(axis=1)
     return ((each * (each - 1)).sum(axis=1)) / (m * (m - 1))
@@ -66,6 +67,7 @@ def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.n
 def _compute_cohen_kappa(
     table: Float[np.ndarray, "item 2 class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
+    """Cohen's kappa, the agreement of two annotators, for every weighting of the items."""
     share = weight / weight.sum(axis=1, keepdims=True)
     chance = ((share @ table[:, 0]) * (share @ table[:, 1])).sum(axis=1)
     return _kappa(share @ _share_pairs(table), chance)
@@ -74,6 +76,7 @@ def _compute_cohen_kappa(
 def _compute_fleiss_kappa(
     table: Float[np.ndarray, "item annotator class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
+    """Fleiss' kappa, the agreement of more annotators, for every weighting of the items."""
     share = weight / weight.sum(axis=1, keepdims=True)
     each = table.sum(axis=1)
     chance = ((share @ (each / each.sum(axis=1, keepdims=True))) ** 2).sum(axis=1)
@@ -81,5 +84,5 @@ def _compute_fleiss_kappa(
 
 
 def _kappa(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
-    """(observed − chance) / (1 − chance); 1 where all votes are the same class, and never more by rounding."""
+    """Agreement beyond chance, (observed − chance) / (1 − chance); 1 where all votes are one class, never more."""
     return np.where(chance > 1 - 1e-12, 1.0, np.minimum((observed - chance) / np.maximum(1 - chance, 1e-12), 1.0))

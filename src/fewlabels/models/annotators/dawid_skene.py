@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaln, gammaln, softmax
 
 from fewlabels.distributions.randomness import Rng
-from fewlabels.models.annotators.result import AnnotatorFit, Imputation
+from fewlabels.models.annotators.annotator_fit import AnnotatorFit, Imputation
 from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
 from fewlabels.models.diagnostics import diagnose
 
@@ -38,7 +38,7 @@ FARTHEST_START = 0.8  # share of equal probabilities in the start of the last ch
 
 
 @dataclass(frozen=True)
-class Schedule:
+class GibbsSchedule:
     """Length of each chain: burn-in, kept states, and thinning between them; and the number of chains."""
 
     burn: int = 80
@@ -48,17 +48,17 @@ class Schedule:
 
     @property
     def n_steps(self) -> int:
-        """Steps of a chain after burn-in."""
+        """Steps of a chain of the Dawid-Skene sampler after burn-in."""
         return self.kept * self.thin
 
-    def shorten(self, size: int) -> "Schedule":
-        """Return a shorter schedule for large data, where chains converge faster."""
-        return self if size <= LARGE else Schedule(self.burn // 2, self.kept, max(2, self.thin // 4), self.chains)
+    def shorten(self, size: int) -> "GibbsSchedule":
+        """Return a shorter Gibbs schedule for large data, where chains converge faster."""
+        return self if size <= LARGE else GibbsSchedule(self.burn // 2, self.kept, max(2, self.thin // 4), self.chains)
 
 
-def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule | None = None) -> AnnotatorFit:
+def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: GibbsSchedule | None = None) -> AnnotatorFit:
     """Sample the Dawid-Skene posterior of true labels and annotators' accuracies, by several chains from apart."""
-    schedule = (schedule or Schedule()).shorten(len(vote_matrix.votes) * len(vote_matrix.classes))
+    schedule = (schedule or GibbsSchedule()).shorten(len(vote_matrix.votes) * len(vote_matrix.classes))
     starts = np.linspace(0, FARTHEST_START, schedule.chains)
     chains = [_run_chain(rng, vote_matrix, schedule, share) for share in starts]
     posterior = np.sum([chain.posterior for chain in chains], axis=0)
@@ -74,7 +74,7 @@ def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule | None 
 
 
 @dataclass(frozen=True)
-class _Chain:
+class _GibbsChain:
     """What is kept of a chain after burn-in."""
 
     posterior: Float[np.ndarray, "item class"]  # summed over steps
@@ -83,8 +83,8 @@ class _Chain:
     accuracy: Float[np.ndarray, " step"]  # of the classifier, on the items with votes
 
 
-def _run_chain(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule, share_uniform: float) -> _Chain:
-    """Run one chain."""
+def _run_chain(rng: Rng, vote_matrix: VoteMatrix, schedule: GibbsSchedule, share_uniform: float) -> _GibbsChain:
+    """Run one chain of the Dawid-Skene sampler."""
     posterior = np.zeros((len(vote_matrix.votes), len(vote_matrix.classes)))
     imputations, right, accuracy = [], [], []
     start, predicted = _start_near_majority(vote_matrix, share_uniform), vote_matrix.predicted[vote_matrix.cell]
@@ -98,11 +98,11 @@ def _run_chain(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule, share_unif
         if (step - schedule.burn) % schedule.thin == schedule.thin - 1:
             item, label = np.nonzero(state.truth)
             imputations.append(Imputation(item, label, state.truth[item, label]))
-    return _Chain(posterior, imputations, np.array(right), np.array(accuracy))
+    return _GibbsChain(posterior, imputations, np.array(right), np.array(accuracy))
 
 
 @dataclass(frozen=True)
-class State:
+class GibbsState:
     """State of the chain."""
 
     truth: Int[np.ndarray, "item class"]  # number of identical items of each true class
@@ -112,7 +112,8 @@ class State:
 
 def _sample_truths(
     rng: Rng, vote_matrix: VoteMatrix, n: int, chance: Float[np.ndarray, "item class"]
-) -> Iterator[State]:
+) -> Iterator[GibbsState]:
+    """Yield the states of a Gibbs sampler of the true labels and of the annotators' confusion matrices."""
     votes, k = _one_hot_votes(vote_matrix), len(vote_matrix.classes)
     annotators, model = (
         _AnnotatorModel(len(vote_matrix.annotators), k, int(vote_matrix.n.sum())),
@@ -125,11 +126,11 @@ def _sample_truths(
         log_votes = votes @ np.log(confusion + TINY).transpose(0, 2, 1).reshape(-1, k)
         chance = softmax(model.draw(rng, truth)[vote_matrix.cell] + log_votes, axis=1)
         chance = _set_decided(chance, vote_matrix.truth)
-        yield State(truth, chance, confusion)
+        yield GibbsState(truth, chance, confusion)
 
 
 def _one_hot_votes(vote_matrix: VoteMatrix) -> csr_array:
-    """One-hot encode votes: a row per item, a column per (annotator, class)."""
+    """One-hot encode votes for the Dawid-Skene likelihood: a row per item, a column per (annotator, class)."""
     item, annotator = np.nonzero(vote_matrix.votes != NONE)
     column = annotator * len(vote_matrix.classes) + vote_matrix.votes[item, annotator]
     shape = (len(vote_matrix.votes), len(vote_matrix.annotators) * len(vote_matrix.classes))
@@ -137,7 +138,7 @@ def _one_hot_votes(vote_matrix: VoteMatrix) -> csr_array:
 
 
 def _start_near_majority(vote_matrix: VoteMatrix, share_uniform: float) -> Float[np.ndarray, "item class"]:
-    """Initial class probabilities: the shares of votes, mixed with equal probabilities so that chains start apart."""
+    """Start the Gibbs sampler near the majority of votes, mixed with equal probabilities so that chains start apart."""
     k = len(vote_matrix.classes)
     said = (vote_matrix.votes[:, :, None] == np.arange(k)).sum(axis=1) + 0.1
     mixed = (1 - share_uniform) * said / said.sum(axis=1, keepdims=True) + share_uniform / k
@@ -147,7 +148,7 @@ def _start_near_majority(vote_matrix: VoteMatrix, share_uniform: float) -> Float
 def _set_decided(
     chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"]
 ) -> Float[np.ndarray, "item class"]:
-    """Set the probability of decided classes to 1."""
+    """Set the probability of true classes that are decided to 1, for the Gibbs sampler."""
     decided = truth != NONE
     out = chance.copy()
     out[decided] = np.eye(chance.shape[1])[truth[decided]]
@@ -182,7 +183,7 @@ class _AnnotatorModel:
     def draw(
         self, rng: Rng, said: Float[np.ndarray, "annotator class class"]
     ) -> Float[np.ndarray, "annotator class class"]:
-        """Draw strengths and rates, then the rows of confusion matrices."""
+        """Draw strengths and rates, then the rows of the annotators' confusion matrices."""
         found = self.log_likelihood(said)
         top = found.max(axis=1, keepdims=True)
         seen = np.exp(found - top)  # (strength, error, annotator)
@@ -246,11 +247,11 @@ class _ClassifierModel:
 
 
 def _log_rising_factorials(start: Float[np.ndarray, "*grid"], most: int) -> Float[np.ndarray, "*grid count"]:
-    """Tabulate log Γ(start + n) − log Γ(start)."""
+    """Tabulate log Γ(start + n) − log Γ(start) for the likelihoods of the Dawid-Skene model."""
     return gammaln(start[..., None] + np.arange(most + 1)) - gammaln(start)[..., None]
 
 
 def _sample_categorical(rng: Rng, chance: Float[np.ndarray, "row option"]) -> Int[np.ndarray, " row"]:
-    """Draw an option per row, in proportion to its weight."""
+    """Draw an option per row in proportion to its weight: the true class of an item in a Gibbs step."""
     up = np.cumsum(chance, axis=1)
     return np.minimum((up < rng.random((len(chance), 1)) * up[:, -1:]).sum(axis=1), chance.shape[1] - 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewlabels.data.counts import CountTable
-from fewlabels.models.annotators.result import AnnotatorFit
+from fewlabels.models.annotators.annotator_fit import AnnotatorFit
 
 
 @dataclass(frozen=True)

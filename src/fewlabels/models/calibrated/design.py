@@ -77,14 +77,14 @@ def build_design(cells: Cells) -> CurveDesign:
 
 
 def _curve_priors(knots: tuple[float, ...], ends: EndScores | None) -> list[tuple[float, float]]:
-    """Prior mean and standard deviation of each term of the curve."""
+    """Prior mean and standard deviation of each term of the calibrated design's curve."""
     if ends is None:
         return [LEVEL_PRIOR]
     return [INTERCEPT_PRIOR, SLOPE_PRIOR, *(KNOT_PRIOR for _ in knots), *(END_PRIOR for _ in ends.scores)]
 
 
 def _pad(values: Float[np.ndarray, "row column"], before: int = 0, after: int = 0) -> Float[np.ndarray, "row padded"]:
-    """Add columns of zeros."""
+    """Add columns of zeros to a design matrix."""
     return np.pad(values, ((0, 0), (before, after)))
 
 
@@ -100,7 +100,7 @@ class _Traits:
 def _never_right_traits(
     cells: Cells, group: Int[np.ndarray, " cell"], covariates: Mapping[str, Float[np.ndarray, " stratum"]]
 ) -> _Traits:
-    """How unsure the scores are, log size and probability ratio; groups that mix predictions cannot all be wrong."""
+    """Traits of groups in the design: how unsure scores are, log size, probability ratio; none where groups are mixed."""
     if cells.by != "predicted" and np.any(cells.predicted == NONE):
         return _Traits(np.zeros((cells.n, 0)), (), False)
     first = np.searchsorted(cells.strata_or_cells.cell, np.arange(cells.n))  # stratum of each cell
@@ -114,14 +114,14 @@ def _never_right_traits(
 
 
 def _mean_doubt(cells: Cells, group: Int[np.ndarray, " cell"]) -> Float[np.ndarray, " cell"] | None:
-    """Logit of one minus the mean score of each cell's group; None without scores."""
+    """Logit of one minus the mean score of each cell's group, a trait in the design; None without scores."""
     n = np.bincount(group, weights=cells.n_items)
     mean = (np.bincount(group, weights=cells.n_items * cells.score) / n)[group]
     return None if np.isnan(mean).any() else np.clip(-to_logit(mean), -MAX_DOUBT, MAX_DOUBT)
 
 
 def _predicted_class(cells: Cells) -> Int[np.ndarray, " cell"] | None:
-    """The predicted class of each cell, where every cell has one among the classes."""
+    """The predicted class of each cell of the design, where every cell has one among the classes."""
     predicted = cells.predicted
     if cells.by == "predicted":
         place = {name: i for i, name in enumerate(cells.classes)}
@@ -142,7 +142,7 @@ def expand_scores(
 def _group_covariates(
     cells: Cells, x: Float[np.ndarray, " stratum"] | None, group: Int[np.ndarray, " stratum"]
 ) -> dict[str, Float[np.ndarray, " stratum"]]:
-    """Centred log size and mean logit of each stratum's group: rarely predicted classes are often less accurate.
+    """Covariates of the design, centred log size and mean logit: rarely predicted classes are often less accurate.
 
     Groups that are score bins get none, because the score itself separates them.
     """
@@ -160,7 +160,7 @@ def _group_covariates(
 
 
 def _probability_ratio(cells: Cells) -> Float[np.ndarray, " cell"] | None:
-    """Log of how often each cell's class should occur by its summed probability, over how often it is predicted."""
+    """A covariate of the design: log of how often a class should occur by its probability, over how often it is predicted."""
     predicted = _predicted_class(cells)
     if predicted is None or cells.probability is None:
         return None

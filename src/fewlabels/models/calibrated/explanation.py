@@ -8,11 +8,11 @@ from jaxtyping import Float
 
 from fewlabels.models.calibrated.design import CurveDesign
 from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid
-from fewlabels.models.logit.laplace import Fit
+from fewlabels.models.logit.laplace import LogitFit
 from fewlabels.models.logit.model import AT_SCALE
 
 if TYPE_CHECKING:
-    from fewlabels.models.logit.cells import Logits
+    from fewlabels.models.logit.cells import CellLogits
 
 EXAMPLE = 0.9
 LEVEL = 0.95  # of the intervals that Monte-Carlo errors are compared with
@@ -24,13 +24,13 @@ MIN_WIDTH = 1e-6  # least width that errors are compared with
 class CalibrationSummary:
     """The learned calibration: the curve, the scale of the random effects, and the prior strength in labels."""
 
-    logits: "Logits"
+    logits: "CellLogits"
     design_matrix: CurveDesign
     worth: Float[np.ndarray, " cell"]  # prior strength of each cell, in labels, without its own labels
     range: tuple[float, float] | None  # of the scores; None without scores
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> LogitFit:
         """The fitted curve and scale of the random effects."""
         return self.logits.fit
 
@@ -67,7 +67,7 @@ class CalibrationSummary:
         return self._trace(score_grid(*self.range), level)
 
     def say(self, level: float = 0.95) -> str:
-        """Describe the calibration in a sentence."""
+        """Explain the calibration in a sentence."""
         worth = f"count as much as {self.strength:,.0f} of its own labels"
         if self.range is None:
             return f"there are no scores; in a typical group the labels of other groups {worth}"
@@ -79,14 +79,15 @@ class CalibrationSummary:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the summary of the calibration as plain data."""
         curve = [vars(point) for point in self.draw_curve(level)]
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
+        """Return points of the learned calibration curve at these scores."""
         return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mean, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:
-    """Format a percentage; never 0 % or 100 %."""
+    """Format a percentage of the calibration's explanation; never 0 % or 100 %."""
     return "less than 1%" if p < 0.01 else "more than 99%" if p > 0.99 else f"{p:.0%}"

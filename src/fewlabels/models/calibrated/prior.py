@@ -10,7 +10,7 @@ from fewlabels.metrics.metric import Reads
 from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.calibrated.explanation import CalibrationSummary
 from fewlabels.models.logit.cache import fit_once
-from fewlabels.models.logit.cells import Logits, project_to_cells
+from fewlabels.models.logit.cells import CellLogits, project_to_cells
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.laplace import integrate
 from fewlabels.models.logit.overdispersion import OverdispersedAccuracies
@@ -32,7 +32,7 @@ class Calibrated:
         return self.learn(cells, reads, finite_pool=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
-        """Fit the curve to all labels, and project it to every cell."""
+        """Fit the curve of the calibrated prior to all labels, and project it to every cell."""
         return fit_calibrated(cells, cells, reads, finite_pool=finite_pool)
 
 
@@ -75,13 +75,14 @@ def calibrated() -> Calibrated:
     return Calibrated()
 
 
-def _add_overdispersion(cells: Cells, accuracies: Logits) -> CellAccuracies:
-    """Let score bins of a group have accuracies of their own; whole groups have their random effects."""
+def _add_overdispersion(cells: Cells, accuracies: CellLogits) -> CellAccuracies:
+    """Let score bins have accuracies of their own under the calibrated prior; whole groups have random effects."""
     if np.all(cells.bin == NONE):
         return accuracies
     return OverdispersedAccuracies(accuracies, cells.right, cells.n_labels - cells.right)
 
 
 def _score_range(cells: Cells) -> tuple[float, float] | None:
+    """Return the range of the scores that the calibrated prior sees; None without scores."""
     score = cells.strata_or_cells.score
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))

@@ -37,15 +37,15 @@ class GPPosterior:
 
     @cached_property
     def standard_deviation(self) -> PerArm:
-        """Standard deviation at every arm."""
+        """Standard deviation of f or g at every arm."""
         return np.sqrt((self.loadings**2).sum(axis=1) + self.residual_variance)
 
     def expect(self, function: Callable[[Float[np.ndarray, "node arm"]], Float[np.ndarray, "node arm"]]) -> PerArm:
-        """Posterior expectation of a function, per arm, by Gauss-Hermite quadrature."""
+        """Posterior expectation of a function of f or g, per arm, by Gauss-Hermite quadrature."""
         return MASSES @ function(self.mean + NODES[:, None] * self.standard_deviation) / MASSES.sum()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws of all arms; the residual part is drawn independently per arm."""
+        """Joint draws of f or g at all arms; the residual part is drawn independently per arm."""
         common = rng.standard_normal((n, self.loadings.shape[1])) @ self.loadings.T
         return (
             self.mean + common + np.sqrt(self.residual_variance) * rng.standard_normal((n, len(self.residual_variance)))
@@ -62,12 +62,12 @@ class DeepFit:
 
     @cached_property
     def mean(self) -> PerArm:
-        """Eq. 10."""
+        """Mean accuracy of every arm in the deep fit (Eq. 10)."""
         return self.f.expect(expit)
 
     @cached_property
     def variance(self) -> PerArm:
-        """Eq. 12: variance of the mean plus expected variance of the Beta; f and g are independent in the posterior."""
+        """Variance of every arm in the deep fit (Eq. 12): of the mean, plus the expected variance of the Beta."""
         of_mean = self.f.expect(lambda f: (expit(f) - self.mean) ** 2)
         if self.g is None:
             return of_mean
@@ -110,7 +110,7 @@ def fit_deep(
 def _train_in_rounds(
     state: AdamState, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
 ) -> Iterator[Round]:
-    """Optimize in rounds; after each, beta-gp-slp pools the counts of sparse arms with those of their neighbours."""
+    """Fit the deep surface in rounds; after each, beta-gp-slp pools sparse arms with their neighbours."""
     seen, n_steps = own, max(steps // ROUNDS, 1)
     for _ in range(ROUNDS):
         evidence = ArmData(*(jnp.asarray(part, jnp.float32) for part in (code, *seen, log_share)))
@@ -131,18 +131,18 @@ def _collect_rounds(rounds: list[Round]) -> DeepFit:
 
 
 def _add_warm_start(n: PerArm, right: PerArm) -> Counts:
-    """Add pseudo-labels at the overall accuracy to every arm."""
+    """Add pseudo-labels at the overall accuracy to every arm, to start the deep fit."""
     rate = right.sum() / n.sum() if n.any() else 0.5
     return n + WARM_START_LABELS, right + WARM_START_LABELS * rate
 
 
 def _softplus(g: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """ψ(g) = log(1 + exp g)."""
+    """ψ(g) = log(1 + exp g), the scale of the fit's Betas."""
     return np.logaddexp(0, g)
 
 
 def _require_arms(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...], n: PerArm, right: PerArm) -> None:
-    """Raise if levels or counts are invalid."""
+    """Raise if the levels or counts that the deep fit is given are invalid."""
     if len(level) < 2:
         raise InputError(f"a surface needs at least two arms, got {len(level)}; use assess instead")
     outside = np.flatnonzero(((level < 0) | (level >= np.array(sizes))).any(axis=1))

@@ -38,6 +38,6 @@ def log_dirichlet(
 
 
 def _log_rising_factorial(at: Numbers, by: Numbers) -> Numbers:
-    """log Γ(at + by) - log Γ(at), in one call, as compiling the Gamma function dominates compile time."""
+    """log Γ(at + by) - log Γ(at) for the deep likelihoods, in one call, as the Gamma function is slow to compile."""
     high, low = gammaln(jnp.stack([at + by, at]))
     return high - low

@@ -136,7 +136,7 @@ def bound_evidence(at: Parameters, seen: ArmData, *, supervised: bool) -> Scalar
 
 
 def _run_adam(start: AdamState, seen: ArmData, total: Int[Array, ""], *, n_steps: int, supervised: bool) -> Round:
-    """Take `n_steps` steps of Adam, of `total` in the learning-rate schedule."""
+    """Take `n_steps` steps of Adam up the variational bound, of `total` in the learning-rate schedule."""
     at, read = ravel_pytree(start.at)
 
     def objective(at: Float[Array, " parameter"]) -> Scalar:
@@ -168,13 +168,13 @@ run_adam = jax.jit(_run_adam, static_argnames=("n_steps", "supervised"))
 
 
 def _cholesky_factor(values: InducingPosterior) -> Float[Array, "process inducing inducing"]:
-    """Lower triangular Cholesky factor, with a positive diagonal."""
+    """Lower triangular Cholesky factor of a variational covariance, with a positive diagonal."""
     eye = jnp.eye(values.mean.shape[1])
     return jnp.tril(values.root, -1) + eye * jnp.exp(jnp.diagonal(values.root, axis1=1, axis2=2))[:, :, None]
 
 
 def _kl_divergence(values: InducingPosterior) -> Scalar:
-    """Kullback-Leibler divergence of the inducing values from independent standard normals."""
+    """Kullback-Leibler divergence of the variational posterior of inducing values from independent standard normals."""
     log_diagonal = jnp.diagonal(values.root, axis1=1, axis2=2)
     return 0.5 * ((_cholesky_factor(values) ** 2).sum() + (values.mean**2 - 1).sum()) - log_diagonal.sum()
 
@@ -182,7 +182,7 @@ def _kl_divergence(values: InducingPosterior) -> Scalar:
 def _quadrature_nodes(
     mean: Float[Array, " arm"], standard_deviation: Float[Array, " arm"], n: int
 ) -> tuple[Float[Array, "node arm"], Float[Array, " node"]]:
-    """Gauss-Hermite nodes of a normal at every arm, and their weights."""
+    """Gauss-Hermite nodes of the variational posterior at every arm, and their weights."""
     nodes, mass = hermegauss(n)
     return mean + standard_deviation * jnp.asarray(nodes, mean.dtype)[:, None], jnp.asarray(
         mass / mass.sum(), mean.dtype

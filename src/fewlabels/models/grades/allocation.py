@@ -24,7 +24,7 @@ PerTarget = Float[np.ndarray, " target"]
 
 
 @dataclass(frozen=True, eq=False)
-class Precision:
+class AllocationPrecision:
     """How well the figure is known, overall (the first target) and in every group, after some more grades."""
 
     covariance: Float[np.ndarray, "cell cell"]
@@ -37,14 +37,14 @@ class Precision:
 
     @property
     def variance(self) -> PerTarget:
-        """The expected variance of every target."""
+        """The expected variance of every target, on which the allocation of grades is based."""
         aim = self._aim
         own = self.member**2 @ (self.noise * self.rest / self.n_items**2) if self.finite_pool else 0.0
         return np.einsum("tc,cd,td->t", aim, self.covariance, aim, optimize=True) + own + self.floor
 
     @property
     def gain(self) -> Float[np.ndarray, "target cell"]:
-        """How much the variance of every target falls by one more grade in every cell."""
+        """How much the variance of every target falls by allocating one more grade to every cell."""
         shared = self._aim @ self.covariance
         if self.finite_pool:
             shared = shared + self.member * self.noise / self.n_items
@@ -53,11 +53,11 @@ class Precision:
 
     @property
     def n_grades(self) -> Float[np.ndarray, " target"]:
-        """The number of people's grades in every target."""
+        """The number of people's grades in every target of the allocation."""
         return (self.member > 0) @ (self.n_items - self.rest).astype(float)
 
-    def observe(self, cell: int, n: int = 1) -> "Precision":
-        """Return the precision after `n` more grades in a cell."""
+    def observe(self, cell: int, n: int = 1) -> "AllocationPrecision":
+        """Return the precision after `n` more grades are allocated to a cell."""
         along = self.covariance[cell]
         covariance = self.covariance - np.outer(along, along) / (along[cell] + self.noise[cell] / n)
         rest = self.rest.copy()
@@ -70,23 +70,23 @@ class Precision:
         is_unseen = self.n_grades < np.minimum(MIN_SEEN, n_items)
         return (2 * z * np.sqrt(np.maximum(self.variance, 0.0)) > width * (1 + ROUNDING)) | is_unseen
 
-    def keep_overall(self) -> "Precision":
-        """Return the precision of the overall figure alone."""
+    def keep_overall(self) -> "AllocationPrecision":
+        """Return the precision of the overall figure alone, to allocate grades by it."""
         return replace(self, member=self.member[:1], floor=self.floor[:1])
 
     @property
     def _aim(self) -> Float[np.ndarray, "target cell"]:
-        """The weight of the cells' figures in every target: in a finite pool only ungraded items are uncertain."""
+        """Weight of the cells in every target of the allocation: in a finite pool only ungraded items are uncertain."""
         return self.member * (self.rest / self.n_items) if self.finite_pool else self.member
 
 
-def measure_precision(posterior: GradePosterior, *, passes: bool) -> Precision:
+def measure_precision(posterior: GradePosterior, *, passes: bool) -> AllocationPrecision:
     """Return how precisely pass rates, or mean grades, are known before more grades are allocated."""
     value = posterior.counts.outcomes.passes.astype(float) if passes else posterior.value.mean(axis=0)
     figure = posterior.chance @ value
     spread = (posterior.chance @ value**2 - figure**2).mean(axis=0)
     floor = MIN_NOISE * (value[-1] - value[0]) ** 2 / 4
-    now = Precision(
+    now = AllocationPrecision(
         covariance=np.atleast_2d(np.cov(figure.T)), noise=np.maximum(spread, floor), member=_find_members(posterior),
         n_items=posterior.counts.n_items, rest=posterior.counts.n_items - posterior.counts.n_grades,
         floor=np.zeros(1 + len(posterior.counts.groups)), finite_pool=posterior.finite_pool,
@@ -96,10 +96,10 @@ def measure_precision(posterior: GradePosterior, *, passes: bool) -> Precision:
     return replace(now, floor=np.zeros(len(drawn)) if posterior.finite_pool else np.maximum(drawn - now.variance, 0.0))
 
 
-Step = tuple[int, int, Precision]  # a cell, how many more grades in it, and the precision after them
+Step = tuple[int, int, AllocationPrecision]  # a cell, how many more grades in it, and the precision after them
 
 
-def allocate_by_gain(start: Precision, *, width: PerTarget | None = None, z: float = 1.96) -> Iterator[Step]:
+def allocate_by_gain(start: AllocationPrecision, *, width: PerTarget | None = None, z: float = 1.96) -> Iterator[Step]:
     """Allocate the next grades to the cells where they narrow the intervals most, overall and of groups by share.
 
     With a target width, targets that have reached it hardly count, and the others count alike.
@@ -113,7 +113,7 @@ def allocate_by_gain(start: Precision, *, width: PerTarget | None = None, z: flo
         yield cell, k, now
 
 
-def allocate_at_random(rng: Rng, start: Precision) -> Iterator[Step]:
+def allocate_at_random(rng: Rng, start: AllocationPrecision) -> Iterator[Step]:
     """Allocate the next grades to items drawn at random from the pool."""
     order, now, n = rng.permutation(np.repeat(np.arange(len(start.rest)), start.rest)), start, 0
     while n < len(order):
@@ -123,7 +123,7 @@ def allocate_at_random(rng: Rng, start: Precision) -> Iterator[Step]:
             yield int(cell), int(more), now
 
 
-def allocate_in_open_groups(rng: Rng, start: Precision, width: PerTarget, z: float) -> Iterator[Step]:
+def allocate_in_open_groups(rng: Rng, start: AllocationPrecision, width: PerTarget, z: float) -> Iterator[Step]:
     """Allocate the next grades at random within a group: of those not known well enough, the one that gains most."""
     now, n = start, 0
     while True:
@@ -140,7 +140,7 @@ def allocate_in_open_groups(rng: Rng, start: Precision, width: PerTarget, z: flo
             yield int(cell), int(drawn[cell]), now
 
 
-def count_allocated_grades(steps: Iterable[Step], start: Precision, width: PerTarget, z: float) -> int | None:
+def count_allocated_grades(steps: Iterable[Step], start: AllocationPrecision, width: PerTarget, z: float) -> int | None:
     """Return after how many allocated grades every interval is narrow enough; None if all grades do not do it."""
     if not start.is_open(width, z).any():
         return 0
@@ -153,7 +153,7 @@ def count_allocated_grades(steps: Iterable[Step], start: Precision, width: PerTa
 
 
 def _find_members(posterior: GradePosterior) -> Float[np.ndarray, "target cell"]:
-    """Return the mean share of every cell in all items, and in its group."""
+    """Return the mean share of every cell in all items, and in its group, for the allocation."""
     counts = posterior.counts
     share = posterior.share.mean(axis=0)
     mine = (counts.group == np.arange(len(counts.groups))[:, None]) * share

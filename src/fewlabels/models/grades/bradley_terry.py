@@ -15,7 +15,7 @@ EDGE = 1e-6
 
 
 @dataclass(frozen=True)
-class Strengths:
+class BradleyTerryStrengths:
     """Draws of the strength of every system, on the logistic scale, and of the advantage of the first position."""
 
     system: Float[np.ndarray, "draw system"]
@@ -23,7 +23,7 @@ class Strengths:
 
     @property
     def win_rate(self) -> Float[np.ndarray, "draw system"]:
-        """The share of comparisons that a system wins against all others alike, wherever it stands."""
+        """The share of comparisons that a system wins against all others alike, by Bradley and Terry."""
         n = self.system.shape[1]
         beats = expit(self.system[:, :, None] - self.system[:, None, :])
         return (beats.sum(axis=2) - 0.5) / (n - 1)
@@ -34,7 +34,7 @@ def fit_strengths(
     pairs: Int[np.ndarray, "pair 2"],
     weight: Float[np.ndarray, " pair"],
     n_systems: int,
-) -> Strengths:
+) -> BradleyTerryStrengths:
     """Fit Bradley and Terry's strengths to draws of the win rates of the first of each pair, by Newton's method."""
     design = np.zeros((len(pairs), n_systems + 1))
     rows = np.arange(len(pairs))
@@ -48,4 +48,4 @@ def fit_strengths(
         gradient = ((target - p) * weight) @ design - RIDGE * terms
         information = np.einsum("dp,pi,pj->dij", p * (1 - p) * weight, design, design, optimize=True) + ridge
         terms = terms + np.clip(np.linalg.solve(information, gradient[:, :, None])[:, :, 0], -1.0, 1.0)
-    return Strengths(terms[:, :-1] - terms[:, :-1].mean(axis=1, keepdims=True), terms[:, -1])
+    return BradleyTerryStrengths(terms[:, :-1] - terms[:, :-1].mean(axis=1, keepdims=True), terms[:, -1])

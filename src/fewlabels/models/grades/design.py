@@ -38,11 +38,11 @@ class CellTraits:
 
     @property
     def n(self) -> int:
-        """The number of cells."""
+        """The number of cells in the design."""
         return len(self.group)
 
     def take(self, cells: Int[np.ndarray, " chosen"]) -> "CellTraits":
-        """Return some of the cells."""
+        """Return the traits of some of the cells in the design."""
         return CellTraits(
             self.group[cells],
             self.bins[cells],
@@ -53,7 +53,7 @@ class CellTraits:
 
 
 @dataclass(frozen=True)
-class Block:
+class EffectBlock:
     """Effects with a common scale: for every level, coefficients of functions of the grade."""
 
     name: str
@@ -67,7 +67,7 @@ class Block:
 
     @property
     def n_terms(self) -> int:
-        """The number of coefficients."""
+        """The number of coefficients of this block of the design."""
         return self.n_levels * self.basis.shape[1]
 
     def expand(self, cells: Int[np.ndarray, " chosen"]) -> Float[np.ndarray, "chosen outcome term"]:
@@ -81,7 +81,7 @@ class Block:
         return columns.reshape(len(cells), len(self.basis), self.n_terms)
 
     def predict(self, terms: Float[np.ndarray, "draw term"], n_cells: int) -> Float[np.ndarray, "draw cell outcome"]:
-        """Return the contribution of the block to the linear predictor of the first cells."""
+        """Return the contribution of this block of the design to the linear predictor of the first cells."""
         effects = terms.reshape(len(terms), self.n_levels, -1)
         chosen = effects[:, self.at[:n_cells]]
         if self.against is not None:
@@ -108,26 +108,27 @@ def standardize_grades(
 
 def list_blocks(
     traits: CellTraits, score: Float[np.ndarray, " outcome"], cluster: Int[np.ndarray, " cell"] | None = None
-) -> tuple[Block, ...]:
+) -> tuple[EffectBlock, ...]:
     """Return the blocks of effects in the design for these cells of grades."""
     return tuple(_list_blocks(traits, score, cluster))
 
 
 def _list_blocks(
     traits: CellTraits, score: Float[np.ndarray, " outcome"], cluster: Int[np.ndarray, " cell"] | None
-) -> Iterator[Block]:
+) -> Iterator[EffectBlock]:
+    """Yield the blocks of the design: level, curvature and spikes over grades, then what is known of the cells."""
     everywhere, line, shapes = np.zeros(traits.n, dtype=np.int64), score[:, None], find_shapes(score, 1)
-    yield Block("level", everywhere, line, fixed_scale=LEVEL_SCALE)
+    yield EffectBlock("level", everywhere, line, fixed_scale=LEVEL_SCALE)
     if len(score) > 2:
-        yield Block("curvature", everywhere, line**2 - (line**2).mean(), fixed_scale=CURVATURE_SCALE)
+        yield EffectBlock("curvature", everywhere, line**2 - (line**2).mean(), fixed_scale=CURVATURE_SCALE)
     if len(score) > 3:
-        yield Block("spike", everywhere, find_shapes(score, 2))
+        yield EffectBlock("spike", everywhere, find_shapes(score, 2))
     yield from _list_judge_blocks(traits, line, shapes)
     if traits.systems is not None:  # with the effect of the first position: Davidson (1970), Bradley-Terry with ties
         first, second = traits.systems.T
-        yield Block("system", first, line, n_levels=int(traits.systems.max()) + 1, against=second)
+        yield EffectBlock("system", first, line, n_levels=int(traits.systems.max()) + 1, against=second)
     elif np.ptp(traits.log_size):
-        yield Block("size", everywhere, line, weight=traits.log_size, fixed_scale=SIZE_SCALE)
+        yield EffectBlock("size", everywhere, line, weight=traits.log_size, fixed_scale=SIZE_SCALE)
     yield from _list_level_blocks("slice", traits.group, line, shapes)
     if traits.bins.shape[1] and np.ptp(traits.group):
         yield from _list_level_blocks("cell", _number_rows(traits.group, traits.bins), line)
@@ -137,12 +138,12 @@ def _list_blocks(
 
 def _list_judge_blocks(
     traits: CellTraits, line: Float[np.ndarray, "outcome 1"], shapes: Float[np.ndarray, "outcome shape"]
-) -> Iterator[Block]:
-    """Yield the slope of every judge, and the effects of its grades."""
+) -> Iterator[EffectBlock]:
+    """Yield the design's slope of every judge, and the effects of its grades."""
     varied = [j for j in range(traits.bins.shape[1]) if np.ptp(traits.bins[:, j])]
     for j in varied:
         everywhere = np.zeros(traits.n, dtype=np.int64)
-        yield Block("slope", everywhere, line, weight=traits.judged[:, j], mean=JUDGE_SLOPE / len(varied))
+        yield EffectBlock("slope", everywhere, line, weight=traits.judged[:, j], mean=JUDGE_SLOPE / len(varied))
         yield from _list_level_blocks("bin", traits.bins[:, j], line, shapes)
 
 
@@ -151,19 +152,19 @@ def _list_level_blocks(
     level: Int[np.ndarray, " cell"],
     line: Float[np.ndarray, "outcome 1"],
     shapes: Float[np.ndarray, "outcome shape"] | None = None,
-) -> Iterator[Block]:
-    """Yield an effect of each level on the line over grades, and its departures from a line."""
+) -> Iterator[EffectBlock]:
+    """Yield, for the design, an effect of each level on the line over grades, and its departures from a line."""
     if not np.ptp(level):
         return
     at = _number_rows(level)
     n = int(at.max()) + 1
-    yield Block(name, at, line, n_levels=n)
+    yield EffectBlock(name, at, line, n_levels=n)
     if shapes is not None and shapes.shape[1]:
-        yield Block(f"{name} shape", at, shapes, n_levels=n)
+        yield EffectBlock(f"{name} shape", at, shapes, n_levels=n)
 
 
 def _number_rows(*columns: Int[np.ndarray, "cell ..."]) -> Int[np.ndarray, " cell"]:
-    """Number the distinct rows from 0."""
+    """Number the distinct rows of levels in the design from 0."""
     _, at = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     return at.reshape(-1)
 
@@ -174,7 +175,7 @@ def find_shapes(score: Float[np.ndarray, " outcome"], degree: int) -> Float[np.n
     return basis[:, degree + 1 :]
 
 
-def list_scales(blocks: Sequence[Block]) -> tuple[str, ...]:
+def list_scales(blocks: Sequence[EffectBlock]) -> tuple[str, ...]:
     """Return the names of the scales in the design for grades that are learned; blocks of one name share one."""
     return tuple(dict.fromkeys(block.name for block in blocks if block.fixed_scale is None))
 

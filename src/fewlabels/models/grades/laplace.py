@@ -15,19 +15,19 @@ Terms = Float[np.ndarray, "setting term"]
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class GradeLikelihood:
     """The grades of the labelled cells, and the design matrix of their log probabilities."""
 
     design: Float[np.ndarray, "cell outcome term"]
     counts: Float[np.ndarray, "cell outcome"]
 
     def value(self, terms: Terms) -> Float[np.ndarray, " setting"]:
-        """Log likelihood."""
+        """Log likelihood of the labelled cells' grades."""
         eta = self._predict(terms)
         return np.einsum("sck,ck->s", eta, self.counts) - logsumexp(eta, axis=2) @ self.counts.sum(axis=1)
 
     def expand(self, terms: Terms) -> tuple[Terms, Float[np.ndarray, "setting term term"]]:
-        """Gradient, and information (minus the Hessian)."""
+        """Gradient and information (minus the Hessian) of the log likelihood of grades, for Laplace's approximation."""
         eta = self._predict(terms)
         p = np.exp(eta - logsumexp(eta, axis=2, keepdims=True))
         size = self.counts.sum(axis=1)
@@ -38,6 +38,7 @@ class Likelihood:
         return gradient, flat.T @ weighted - np.swapaxes(mean, 1, 2) @ mean
 
     def _predict(self, terms: Terms) -> Float[np.ndarray, "setting cell outcome"]:
+        """Return the linear predictor of every grade in the labelled cells."""
         c, k, t = self.design.shape
         return (terms @ self.design.reshape(c * k, t).T).reshape(len(terms), c, k)
 
@@ -51,7 +52,9 @@ class NormalFits:
     evidence: Float[np.ndarray, " setting"]
 
 
-def fit_normals(likelihood: Likelihood, mean: Float[np.ndarray, " term"], scale: Terms, start: Terms) -> NormalFits:
+def fit_normals(
+    likelihood: GradeLikelihood, mean: Float[np.ndarray, " term"], scale: Terms, start: Terms
+) -> NormalFits:
     """Fit Laplace approximations of effects on grades at every setting of their scales (standard deviations)."""
     precision = scale**-2.0
     terms, value = start, _log_density(likelihood, mean, precision, start)
@@ -69,10 +72,10 @@ def fit_normals(likelihood: Likelihood, mean: Float[np.ndarray, " term"], scale:
 
 
 def _halve_steps(
-    likelihood: Likelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms,
+    likelihood: GradeLikelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms,
     value: Float[np.ndarray, " setting"], step: Terms,
 ) -> tuple[Terms, Float[np.ndarray, " setting"]]:  # fmt: skip
-    """Halve the step of every setting until its log density does not fall."""
+    """Halve the Newton step to Laplace's mode of the effects on grades until the log density does not fall."""
     length = np.ones((len(terms), 1))
     for _ in range(MAX_HALVINGS):
         ahead = _log_density(likelihood, mean, precision, terms + length * step)
@@ -85,15 +88,16 @@ def _halve_steps(
 
 
 def _log_density(
-    likelihood: Likelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms
+    likelihood: GradeLikelihood, mean: Float[np.ndarray, " term"], precision: Terms, terms: Terms
 ) -> Float[np.ndarray, " setting"]:
-    """Log likelihood plus log prior, without the normalising constant of the prior."""
+    """Log posterior density of the effects on grades, unnormalised, which Laplace's approximation is of."""
     return likelihood.value(terms) - (precision * (terms - mean) ** 2).sum(axis=1) / 2
 
 
 def _add_diagonal(
     square: Float[np.ndarray, "setting term term"], diagonal: Terms
 ) -> Float[np.ndarray, "setting term term"]:
+    """Add the prior precision to the information on grades, for Laplace's approximation at every setting."""
     out = square.copy()
     index = np.arange(out.shape[1])
     out[:, index, index] += diagonal

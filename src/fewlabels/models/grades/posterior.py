@@ -34,7 +34,7 @@ class GradePosterior:
 
     @property
     def n_draws(self) -> int:
-        """The number of draws."""
+        """The number of draws of the posterior of grades."""
         return len(self.theta)
 
     @cached_property
@@ -93,12 +93,12 @@ class GradePosterior:
         return self._sum_by_group(weight * one.mean), self._sum_by_group(weight * self.cell_mean)
 
     def _average(self, values: Float[np.ndarray, "draw cell outcome"]) -> Float[np.ndarray, "draw group outcome"]:
-        """Average cells within their group."""
+        """Average the posterior shares of cells within their group."""
         sums = [self._sum_by_group(self.share * values[:, :, k]) for k in range(values.shape[2])]
         return np.stack(sums, axis=2) / self._sum_by_group(self.share)[:, :, None]
 
     def _sum_by_group(self, values: Float[np.ndarray, "draw cell"]) -> Float[np.ndarray, "draw group"]:
-        """Sum the cells of every group; cells are sorted by group."""
+        """Sum the posterior of the cells of every group; cells are sorted by group."""
         starts = np.searchsorted(self.counts.group, np.arange(len(self.counts.groups)))
         return np.add.reduceat(values, starts, axis=1)
 
@@ -145,7 +145,7 @@ def find_traits(counts: GradeCounts, systems: Int[np.ndarray, "group 2"] | None 
 def _fit(
     rng: Rng, counts: GradeCounts, score: Float[np.ndarray, " outcome"], n_draws: int, systems: Int[np.ndarray, "group 2"] | None
 ) -> EffectDraws:  # fmt: skip
-    """Fit the effects to the labelled cells, or to the labelled parts of clusters in them."""
+    """Fit the posterior of grades to the labelled cells, or to the labelled parts of clusters in them."""
     traits = find_traits(counts, systems)
     if counts.entry_cell is None or counts.entry_cluster is None or counts.entry_grades is None:
         blocks, cells = list_blocks(traits, score), np.nonzero(counts.n_grades > 0)[0]
@@ -157,7 +157,7 @@ def _fit(
 
 
 def _predict(effects: EffectDraws, counts: GradeCounts) -> Float[np.ndarray, "draw cell outcome"]:
-    """Return the linear predictor of every cell, without the effects of clusters."""
+    """Return the linear predictor of grades in every cell, without the effects of clusters."""
     n, named = len(counts.group), zip(effects.blocks, effects.terms, strict=True)
     return sum(block.predict(terms, n) for block, terms in named if block.name != "cluster")  # type: ignore[return-value]
 
@@ -165,7 +165,7 @@ def _predict(effects: EffectDraws, counts: GradeCounts) -> Float[np.ndarray, "dr
 def _average_clusters(
     effects: EffectDraws, eta: Float[np.ndarray, "draw cell outcome"], score: Float[np.ndarray, " outcome"]
 ) -> Float[np.ndarray, "draw cell outcome"]:
-    """Return the share of every grade, averaged over clusters where items form some."""
+    """Return the posterior share of every grade, averaged over clusters where items form some."""
     if "cluster" not in effects.scales:
         return softmax(eta, axis=2)
     shift = effects.scales["cluster"][:, None, None] * score
@@ -176,7 +176,7 @@ def _average_clusters(
 def _complete_pool(
     rng: Rng, counts: GradeCounts, theta: Float[np.ndarray, "draw cell outcome"]
 ) -> Float[np.ndarray, "draw cell outcome"]:
-    """Return the shares in exactly these items: known grades, and drawn grades of the rest."""
+    """Return the posterior shares in exactly these items: known grades, and drawn grades of the rest."""
     rest = counts.n_items - counts.n_grades
     drawn = np.empty_like(theta)
     small = rest <= MAX_EXACT_REST

@@ -34,7 +34,7 @@ class JointDesign:
 
     @property
     def n_terms(self) -> int:
-        """The number of terms, without effects of groups."""
+        """The number of terms of the joint design, without effects of groups."""
         return 3 * (1 + self.n_models) + 2
 
     @property
@@ -85,7 +85,7 @@ class JointDesign:
         return out
 
     def effect_features(self, rows: Int[np.ndarray, " row"]) -> Float[np.ndarray, "row candidate effect"]:
-        """Return the features of the effects of a stratum's own group."""
+        """Return the features, in the joint design, of the effects of a stratum's own group."""
         at, strata = np.arange(len(rows)), self.strata
         out = np.zeros((len(rows), self.n_models, self.n_effects))
         for j in range(self.n_models):

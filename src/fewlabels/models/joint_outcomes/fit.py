@@ -24,8 +24,8 @@ Params = Float[np.ndarray, " parameter"]
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The labelled strata, sorted by group."""
+class JointEvidence:
+    """The labelled strata of several models' joint outcomes that the fit sees, sorted by group."""
 
     features: Float[np.ndarray, "row candidate term"]
     effect_features: Float[np.ndarray, "row candidate effect"]
@@ -36,13 +36,13 @@ class Evidence:
 
     @cached_property
     def n(self) -> Float[np.ndarray, " row"]:
-        """Labels per stratum."""
+        """Labels per stratum of the joint outcomes."""
         return self.outcomes.sum(axis=1)
 
 
 @dataclass(frozen=True)
-class Component:
-    """A normal approximation of the posterior, given the scales."""
+class JointComponent:
+    """A normal approximation of the posterior of the joint outcomes' terms, given the scales."""
 
     terms: Params
     effects: Float[np.ndarray, "labelled effect"]
@@ -55,7 +55,7 @@ class Component:
     def draw(
         self, rng: Rng, n: int
     ) -> tuple[Float[np.ndarray, "draw term"], Float[np.ndarray, "draw labelled effect"]]:
-        """Draw terms, and effects of the groups that have labels."""
+        """Draw terms of the fit, and effects of the groups that have labels."""
         shift = rng.standard_normal((n, len(self.terms))) @ self.root.T
         noise = np.einsum("geh,dgh->dge", self.effect_root, rng.standard_normal((n, *self.effects.shape)))
         return self.terms + shift, self.effects + np.einsum("get,dt->dge", self.response, shift) + noise
@@ -67,7 +67,7 @@ class JointFit:
 
     design: JointDesign
     known_groups: Int[np.ndarray, " labelled"]
-    components: tuple[Component, ...]
+    components: tuple[JointComponent, ...]
     weights: Float[np.ndarray, " component"]
 
     def draw(self, rng: Rng, n: int) -> tuple[Float[np.ndarray, "draw term"], Float[np.ndarray, "draw group effect"]]:
@@ -77,7 +77,8 @@ class JointFit:
         order = rng.permutation(n)
         return tuple(np.concatenate(parts)[order] for parts in zip(*drawn, strict=True))  # type: ignore[return-value]
 
-    def _draw_one(self, rng: Rng, one: Component, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_one(self, rng: Rng, one: JointComponent, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Draw terms and effects of all groups from one component of the fit."""
         n_groups = len(self.design.strata.groups)
         if n_groups == 1:
             return one.draw(rng, n)[0], np.zeros((n, 1, self.design.n_effects))
@@ -91,7 +92,7 @@ def fit_joint(design: JointDesign) -> JointFit:
     """Fit the joint outcomes of several models to the labels."""
     evidence = _collect_evidence(design)
     scales = EFFECT_SCALES if len(design.strata.groups) > 1 else (0.0,)
-    components: list[Component] = []
+    components: list[JointComponent] = []
     for term in TERM_SCALES:
         for effect in scales:
             components.append(_fit_given(evidence, *design.prior(term), effect, near=components[-1:]))
@@ -102,12 +103,13 @@ def fit_joint(design: JointDesign) -> JointFit:
     )
 
 
-def _collect_evidence(design: JointDesign) -> Evidence:
+def _collect_evidence(design: JointDesign) -> JointEvidence:
+    """Collect the labelled strata to fit the joint outcomes to, sorted by group."""
     strata = design.strata
     (rows,) = np.nonzero(strata.n_labels > 0)
     rows = rows[np.argsort(strata.group[rows], kind="stable")]
     known, group = np.unique(strata.group[rows], return_inverse=True)
-    return Evidence(
+    return JointEvidence(
         design.features(rows), design.effect_features(rows), group.reshape(-1), known, list_possible(design, rows),
         strata.outcomes[rows],
     )  # fmt: skip
@@ -120,17 +122,17 @@ def list_possible(design: JointDesign, rows: Int[np.ndarray, " row"]) -> Float[n
 
 
 @dataclass(frozen=True)
-class _Point:
-    """The log posterior at a point, with lazy derivatives."""
+class _JointPoint:
+    """The log posterior of the joint outcomes' fit at a point, with lazy derivatives."""
 
-    problem: "_Problem"
+    problem: "_JointProblem"
     at: Params
     value: float
     chance: Float[np.ndarray, "row candidate"]
 
     @cached_property
     def _terms_and_effects(self) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient by the terms, and by the effects of every group."""
+        """Gradient of the fit by the terms, and by the effects of every group."""
         seen, problem = self.problem.evidence, self.problem
         miss = seen.outcomes[:, :-1] - seen.n[:, None] * self.chance
         terms, effects = problem.split(self.at)
@@ -140,13 +142,13 @@ class _Point:
 
     @property
     def gradient(self) -> Params:
-        """Gradient."""
+        """Gradient of the log posterior of the fit of joint outcomes."""
         by_terms, by_effects = self._terms_and_effects
         return np.concatenate([by_terms, by_effects.reshape(-1)])
 
     @cached_property
     def blocks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Negative Hessian: of the terms, between effects and terms, and of the effects of every group."""
+        """Negative Hessian of the fit: of the terms, between effects and terms, and of the effects of every group."""
         seen, problem = self.problem.evidence, self.problem
         weighted = self.chance * seen.n[:, None]
         mean, own = (np.einsum("rc,rct->rt", self.chance, f) for f in (seen.features, seen.effect_features))
@@ -165,7 +167,7 @@ class _Point:
         )
 
     def step(self) -> Params:
-        """Newton step, by the Schur complement of the effects."""
+        """Newton step of the fit of joint outcomes, by the Schur complement of the effects."""
         by_terms, by_effects = self._terms_and_effects
         response, complement = self.reduced
         terms = np.linalg.solve(complement, by_terms + np.einsum("get,ge->t", response, by_effects))
@@ -174,17 +176,17 @@ class _Point:
 
     @cached_property
     def reduced(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shift of the effects per shift of the terms, and the negative Hessian of the terms without the effects."""
+        """Shift of the fit's effects per shift of the terms, and the negative Hessian of the terms without the effects."""
         terms, cross, effects = self.blocks
         response = -np.linalg.solve(effects, cross)
         return response, terms + np.einsum("get,geu->tu", cross, response)
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """The log posterior of terms and effects, given their scales."""
+class _JointProblem:
+    """The log posterior of the fit's terms and effects, given their scales."""
 
-    evidence: Evidence
+    evidence: JointEvidence
     mean: Params
     precision: Params
     effect_precision: float
@@ -192,24 +194,25 @@ class _Problem:
 
     @property
     def n_groups(self) -> int:
-        """Groups that have effects: those with labels."""
+        """Groups that have effects in the fit: those with labels."""
         return len(self.evidence.known_groups) if self.has_effects else 0
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " labelled"]:
+        """Index of every group's first labelled stratum in the fit."""
         return np.searchsorted(self.evidence.group, np.arange(self.n_groups))
 
     def sum_by_group(self, values: np.ndarray) -> np.ndarray:
-        """Sum the rows of every group."""
+        """Sum the labelled strata of the fit by group."""
         return np.add.reduceat(values, self._starts, axis=0) if self.n_groups else np.zeros((0, *values.shape[1:]))
 
     def split(self, at: Params) -> tuple[np.ndarray, np.ndarray]:
-        """Split parameters into terms and effects."""
+        """Split the fit's parameters into terms and effects."""
         k = len(self.mean)
         return at[:k], at[k:].reshape(self.n_groups, self.evidence.effect_features.shape[2])
 
-    def evaluate(self, at: Params) -> _Point:
-        """Log posterior at a point."""
+    def evaluate(self, at: Params) -> _JointPoint:
+        """Evaluate the log posterior of the joint outcomes' fit at a point."""
         seen, (terms, effects) = self.evidence, self.split(at)
         height = seen.features @ terms
         if self.n_groups:
@@ -217,7 +220,7 @@ class _Problem:
         log_chance = normalize(np.concatenate([height, np.zeros((len(height), 1))], axis=1) + seen.exists)
         value = (seen.outcomes[seen.outcomes > 0] * log_chance[seen.outcomes > 0]).sum()
         value -= (self.precision * (terms - self.mean) ** 2).sum() / 2 + self.effect_precision * (effects**2).sum() / 2
-        return _Point(self, at, float(value), np.exp(log_chance[:, :-1]))
+        return _JointPoint(self, at, float(value), np.exp(log_chance[:, :-1]))
 
 
 def normalize(height: Float[np.ndarray, "... outcome"]) -> Float[np.ndarray, "... outcome"]:
@@ -228,15 +231,15 @@ def normalize(height: Float[np.ndarray, "... outcome"]) -> Float[np.ndarray, "..
 
 
 def _fit_given(
-    evidence: Evidence, mean: Params, spread: Params, scale: float, near: Sequence[Component] = ()
-) -> Component:
+    evidence: JointEvidence, mean: Params, spread: Params, scale: float, near: Sequence[JointComponent] = ()
+) -> JointComponent:
     """Fit given the prior of the terms and the scale of the effects; the search starts from the fit to other scales."""
-    problem = _Problem(evidence, mean, spread**-2.0, scale**-2.0 if scale else 0.0, scale > 0)
+    problem = _JointProblem(evidence, mean, spread**-2.0, scale**-2.0 if scale else 0.0, scale > 0)
     start = np.concatenate([mean, np.zeros(problem.n_groups * evidence.effect_features.shape[2])])
     if near:
         start = np.concatenate([near[0].terms, near[0].effects.reshape(-1)])
     at, view = maximize_newton(
-        problem.evaluate, start, _Point.step, max_steps=MAX_STEPS, max_halvings=MAX_HALVINGS,
+        problem.evaluate, start, _JointPoint.step, max_steps=MAX_STEPS, max_halvings=MAX_HALVINGS,
         min_expected_gain=MIN_EXPECTED_GAIN, max_step=MAX_STEP, noise=NOISE,
     )  # fmt: skip
     response, complement = view.reduced
@@ -247,12 +250,12 @@ def _fit_given(
     if scale:
         evidence_value -= effects.size * np.log(scale)
     root, effect_root = np.linalg.cholesky((covariance + covariance.T) / 2), _inverse_roots(view.blocks[2])
-    found = Component(terms, effects, root, response, effect_root, scale, float(evidence_value))
+    found = JointComponent(terms, effects, root, response, effect_root, scale, float(evidence_value))
     return _center_at_mean(found, view, complement)
 
 
-def _center_at_mean(at_mode: Component, view: _Point, precision: np.ndarray) -> Component:
-    """Move the centre from the mode to the mean, to first order."""
+def _center_at_mean(at_mode: JointComponent, view: _JointPoint, precision: np.ndarray) -> JointComponent:
+    """Move the centre of the fit of joint outcomes from the mode to the mean, to first order."""
     seen, problem = view.problem.evidence, view.problem
     whole = seen.features  # how the heights follow the terms, the effects' response to them included
     variance = np.zeros((len(whole), whole.shape[1], whole.shape[1]))
@@ -274,9 +277,10 @@ def _center_at_mean(at_mode: Component, view: _Point, precision: np.ndarray) -> 
 
 
 def _log_determinants(blocks: np.ndarray) -> Iterator[float]:
+    """Yield the log determinant of every Hessian block of the joint outcomes' fit."""
     yield from (np.linalg.slogdet(blocks)[1] if len(blocks) else np.zeros(0))
 
 
 def _inverse_roots(blocks: np.ndarray) -> np.ndarray:
-    """Return a root of the inverse of every block."""
+    """Return a root of the inverse of every Hessian block of the joint outcomes' fit."""
     return np.linalg.cholesky(np.linalg.inv(blocks)) if len(blocks) else blocks

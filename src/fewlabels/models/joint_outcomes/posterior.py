@@ -13,9 +13,9 @@ from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.evaluate import fill_undefined
 from fewlabels.metrics.metric import ClassRate, Metric, Sample, ScopeRate, accuracy
 from fewlabels.models.joint_outcomes.design import JointDesign
-from fewlabels.models.joint_outcomes.draws import OutcomeSampler, Shares, Sizes
 from fewlabels.models.joint_outcomes.fit import JointFit, fit_joint
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
+from fewlabels.models.joint_outcomes.outcome_sampler import OutcomeSampler, Shares, Sizes
 from fewlabels.models.joint_outcomes.strata import JointStrata, build_strata
 
 N_DRAWS, N_EXPECTED = 4000, 100  # of figures, and of the chances that choose the next label
@@ -88,6 +88,7 @@ class JointPosterior(ModelStanding):
 
     @cached_property
     def _samples(self) -> tuple[Float[np.ndarray, "draw model group"], Float[np.ndarray, "draw model"]]:
+        """Draws of the metric of every model, from the joint posterior of the outcomes: per group, and overall."""
         rng = np.random.default_rng(self.seed)
         sampler = OutcomeSampler(self.fit, self._cell_of_stratum, len(self.cells[0].group), self.finite_pool)
         n = limit_draws(self.n_draws, self.strata.first.size)
@@ -126,6 +127,7 @@ class JointPosterior(ModelStanding):
         n: int,
         masses: "_Masses | None",
     ) -> Float[np.ndarray, "draw scope"]:
+        """Evaluate the metric of one model over the cells of a scope, from draws of the joint outcomes."""
         cells = self.cells[model]
         right = shares[:, np.arange(cells.n), self._first[:, model]]
         theta = right if masses is None else masses.to_theta(self.metric, right, scope, n)
@@ -149,10 +151,12 @@ class JointPosterior(ModelStanding):
 
     @property
     def _cell_of_stratum(self) -> Int[np.ndarray, " stratum"]:
+        """The cell of the joint posterior that every stratum belongs to."""
         return self._cell_keys[1]
 
     @property
     def _first(self) -> Int[np.ndarray, "cell model"]:
+        """The first model that predicts the same class as each model, in every cell of the joint posterior."""
         return self.strata.first[self._cell_keys[2]]
 
     @cached_property
@@ -185,6 +189,7 @@ class JointPosterior(ModelStanding):
 
     @cached_property
     def _stratum_of_entry(self) -> Int[np.ndarray, " entry"]:
+        """The stratum of the joint posterior that every entry of the counts belongs to."""
         by_class = "predicted" in self.metric.splits
         return build_strata(
             self.tally, self.strata.n_classes, use_scores=bool(self.strata.has_scores.any()), by_class=by_class
@@ -203,14 +208,14 @@ class _Masses:
     def to_theta(
         self, metric: Metric, right: Sizes, scope: Int[np.ndarray, " cell"], n: int
     ) -> ClassMassDraws | np.ndarray:
-        """Return what the metric reads: masses of classes, or shares of classes per cell."""
+        """Return what a metric of several models reads: masses of classes, or shares of classes per cell."""
         if isinstance(metric, ClassRate | ScopeRate):
             return ClassMassDraws(right, np.stack([self._sum_scope(scope == s) for s in range(n)], axis=1))
         shares = np.stack([self._sum_scope(np.arange(len(scope)) == c) for c in range(len(scope))], axis=1)
         return shares / np.maximum(self.sizes, 1e-12)[:, :, None]
 
     def _sum_scope(self, chosen: np.ndarray) -> Float[np.ndarray, "draw class"]:
-        """Sum the items of each true class over these cells."""
+        """Sum the items of each true class over these cells, from the joint outcomes of models."""
         counted, predicted = self.counted[:, chosen], self.predicted[chosen]
         out = np.zeros_like(self.missed)
         has = predicted != NONE
@@ -229,6 +234,7 @@ class _Masses:
 
 
 def _draw_masses(rng: Rng, posterior: JointPosterior, shares: Shares, sizes: Sizes) -> _Masses:
+    """Draw the true classes of all cells for the joint posterior, those that all models miss included."""
     _, _, example = posterior._cell_keys
     strata = posterior.strata
     occurs = strata.supporters[example] > 0

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from fewlabels.models.logit.laplace import Fit, fit
+from fewlabels.models.logit.laplace import LogitFit, fit
 from fewlabels.models.logit.model import Model, Observations
 
 MOST_KEPT = 4  # a fit of a thousand groups takes some megabytes
@@ -27,17 +27,19 @@ class Problem:
         return hash(self.digest)
 
 
-def fit_once(evidence: Observations, model: Model) -> Fit:
+def fit_once(evidence: Observations, model: Model) -> LogitFit:
     """Return the cached fit of the curve to these labels, made anew only where it is not among the latest."""
     return _fit(Problem(evidence, model, _digest(evidence, model)))
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _fit(problem: Problem) -> Fit:
+def _fit(problem: Problem) -> LogitFit:
+    """Fit the curve to a problem that the cache does not hold."""
     return fit(problem.evidence, problem.model)
 
 
 def _digest(evidence: Observations, model: Model) -> bytes:
+    """Return a digest of the labels and the model, by which the cache compares fits."""
     digest = blake2b(repr((model.hyper_priors, evidence.design.shape)).encode())
     for array in (
         *(getattr(evidence, field.name) for field in fields(evidence)),

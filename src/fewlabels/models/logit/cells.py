@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtri
 
-from fewlabels.models.logit.laplace import MAX_ELEMENTS, Component, Fit
+from fewlabels.models.logit.laplace import MAX_ELEMENTS, LogitComponent, LogitFit
 from fewlabels.models.logit.laplace_check import find_contradicted
 from fewlabels.models.logit.model import N_HYPER
 from fewlabels.models.logit.node_draws import NodeDraws
@@ -27,10 +27,10 @@ MASSES = MASSES / MASSES.sum()
 
 
 @dataclass(frozen=True)
-class Logits:
+class CellLogits:
     """Logits of accuracy at each node of each mixture component, with their posterior weights and gradients."""
 
-    fit: Fit
+    fit: LogitFit
     group: Int[np.ndarray, " cell"]  # group whose random effect a cell has
     at: Float[np.ndarray, "component cell node"]
     probability: Float[np.ndarray, "component cell node"]  # posterior probability; sums to one over nodes
@@ -39,12 +39,12 @@ class Logits:
 
     @cached_property
     def weight(self) -> Float[np.ndarray, " component"]:
-        """Weight of each component."""
+        """Weight of each component of the cells' mixture."""
         return np.array([component.weight for component in self.fit.components])
 
     @cached_property
     def curve_standard_deviation(self) -> Float[np.ndarray, "component cell"]:
-        """Standard deviation of each logit from the uncertainty of the curve; zero at importance-sampling points."""
+        """Standard deviation of each cell's logit by the uncertainty of the curve; zero at importance-sampling points."""
         if self.fit.is_sampled:
             return np.zeros(self.gradient.shape[:2])
         parts = zip(self.gradient, self.fit.components, strict=True)
@@ -53,7 +53,7 @@ class Logits:
 
     @cached_property
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy: summed over the random effect's grid, by quadrature over the curve."""
+        """Expected accuracy of every cell: summed over the random effect's grid, by quadrature over the curve."""
         if self.fit.is_sampled:
             return self.weight @ self._given_curve
         moved = sum(
@@ -65,14 +65,14 @@ class Logits:
 
     @property
     def error(self) -> Float[np.ndarray, " cell"]:
-        """Monte-Carlo standard error of the mean accuracy; zero unless the fit is importance-sampled."""
+        """Monte-Carlo standard error of the cells' mean accuracy; zero unless the fit is importance-sampled."""
         if not self.fit.is_sampled:
             return np.zeros(len(self.group))
         return np.sqrt(self.weight**2 @ (self._given_curve - self.mean) ** 2)
 
     @cached_property
     def _given_curve(self) -> Float[np.ndarray, "component cell"]:
-        """Expected accuracy given each component's curve."""
+        """Expected accuracy of the cells given each component's curve."""
         return np.einsum("scn,scn->sc", self.probability, expit(self.at))
 
     def agrees_with_labels(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
@@ -85,7 +85,7 @@ class Logits:
         return not (contradicted & (follows > MIN_WEIGHT)).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of the accuracy: of the mixture over random effects, widened by the curve's variance."""
+        """Central interval of every cell's accuracy, widened by the variance of the curve."""
         probability = self.weight[:, None, None] * self.probability
         at, probability = (np.concatenate(list(values), axis=1) for values in (self.at, probability))
         order = np.argsort(at, axis=1)
@@ -96,7 +96,7 @@ class Logits:
         return expit(low), expit(high)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws: each has one component, one curve and one random effect per group."""
+        """Joint draws of the cells: each has one component, one curve and one random effect per group."""
         components = rng.choice(len(self.weight), size=n, p=self.weight)
         first, place = np.unique(self.group, return_index=True, return_inverse=True)[1:]
         node = _sample_nodes(self.probability[:, first], components, rng.random((n, len(first))))
@@ -113,6 +113,7 @@ class Logits:
 
     @cached_property
     def _node_draws(self) -> NodeDraws:
+        """Continuous draws of the cells' logits from their grids."""
         return NodeDraws(self.at, self.probability)
 
 
@@ -121,7 +122,7 @@ def _sample_nodes(
     components: Int[np.ndarray, " draw"],
     chosen: Float[np.ndarray, "draw group"],
 ) -> Int[np.ndarray, "draw group"]:
-    """Sample a node of every group by inverting the cumulative probabilities at uniform numbers."""
+    """Sample a node of the random effect of every group's cells by inverting the cumulative probabilities."""
     found = np.zeros(chosen.shape, dtype=np.int8)
     for border in np.moveaxis(np.cumsum(probability, axis=2), 2, 0)[:-1]:
         found += chosen > border[components]
@@ -129,13 +130,13 @@ def _sample_nodes(
 
 
 def project_to_cells(
-    fit: Fit,
+    fit: LogitFit,
     design: Float[np.ndarray, "stratum term"],
     weights: Sequence[Float[np.ndarray, " stratum"]],
     cell: Int[np.ndarray, " stratum"],
     group: Int[np.ndarray, " cell"],
     traits: Float[np.ndarray, "cell trait"],
-) -> tuple[Logits, ...]:
+) -> tuple[CellLogits, ...]:
     """Project a fit of the logit curve to the accuracies of cells made of sorted strata, for each weighting.
 
     Each cell belongs to one group.
@@ -152,13 +153,13 @@ def project_to_cells(
         within_variance = within_variance * (
             1 - probability[:, :, N_SHIFTS:].sum(axis=2)
         )  # an outlier's items are alike
-        out.append(Logits(fit, group, at, probability, gradient, weight @ within_variance))
+        out.append(CellLogits(fit, group, at, probability, gradient, weight @ within_variance))
     return tuple(out)
 
 
 def _project(
-    components: Sequence[Component],
-    fit: Fit,
+    components: Sequence[LogitComponent],
+    fit: LogitFit,
     design: Float[np.ndarray, "stratum term"],
     shares: Sequence[Float[np.ndarray, " stratum"]],
     start: Int[np.ndarray, " cell"],
@@ -218,11 +219,15 @@ def _linearize(
 
 
 def _nodes_first(values: Float[np.ndarray, "component cell node"]) -> Float[np.ndarray, "component node cell"]:
+    """Swap the axes of cells and nodes, in single precision."""
     return np.ascontiguousarray(np.swapaxes(values, 1, 2), dtype=np.float32)
 
 
 def _effects_by_cell(
-    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"], traits: Float[np.ndarray, "cell trait"]
+    components: Sequence[LogitComponent],
+    fit: LogitFit,
+    group: Int[np.ndarray, " cell"],
+    traits: Float[np.ndarray, "cell trait"],
 ) -> tuple[
     Float[np.ndarray, "component cell node"],
     Float[np.ndarray, "component cell node"],
@@ -249,7 +254,7 @@ def _effects_by_cell(
 def _quantile(
     at: Float[np.ndarray, "cell node"], probability: Float[np.ndarray, "cell node"], q: float
 ) -> Float[np.ndarray, " cell"]:
-    """Quantile of a distribution on a grid, interpolated; half of a node's probability lies on either side of it."""
+    """Quantile of a cell's distribution on a grid, interpolated; half of a node's mass lies on either side of it."""
     below = np.cumsum(probability, axis=1) - probability / 2
     after = np.clip((below < q).sum(axis=1), 1, at.shape[1] - 1)[:, None]
     (x0, x1), (p0, p1) = ([np.take_along_axis(a, after - i, axis=1)[:, 0] for i in (1, 0)] for a in (at, below))

@@ -61,11 +61,11 @@ class EndScores:
     scores: tuple[int, ...]  # which of 0 and 1 occur
 
     def to_logits(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
-        """Return the logits of scores."""
+        """Return the logits of scores on the calibration curve, those of 0 and 1 included."""
         return np.clip(to_logit(score), self.low, self.high)
 
     def indicators(self, score: Float[np.ndarray, " point"]) -> list[Float[np.ndarray, " point"]]:
-        """Return an indicator for each of 0 and 1 that occurs."""
+        """Return an indicator, beside the curve, for each score of 0 and 1 that occurs."""
         return [(np.abs(score - end) <= EDGE).astype(np.float64) for end in self.scores]
 
 

@@ -18,7 +18,7 @@ class AccuracyDraws(Protocol):
     """Joint draws of the accuracy of every cell."""
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws."""
+        """Joint draws of the accuracies, of which the belief is drawn."""
         ...
 
 
@@ -31,18 +31,18 @@ class DrawnBelief(ABC):
 
     @property
     def is_discrete(self) -> bool:
-        """Does it take few values, as in a finite pool?"""
+        """Does the drawn belief take few values, as in a finite pool?"""
         return False
 
     def mean(self) -> Array:
-        """Expected value."""
+        """Expected value of the drawn belief."""
         mean = self._sample.mean(axis=0)
         return np.clip(
             mean, self._sample.min(axis=0), self._sample.max(axis=0)
         )  # rounding moves the mean of equal draws
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of draws; trimmed where there are few values."""
+        """Quantiles of the drawn belief; trimmed where there are few values."""
         if self.is_discrete:
             return trim_interval(self._sample, level)
         low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -50,5 +50,6 @@ class DrawnBelief(ABC):
 
     @cached_property
     def _sample(self) -> Array:
+        """The draws by which mean and interval of the belief are known."""
         size = self.draw(np.random.default_rng(0), 1).size
         return self.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, size))

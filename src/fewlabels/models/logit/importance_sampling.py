@@ -34,7 +34,7 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ImportanceSample:
     """Weighted points; negligible ones are dropped."""
 
     points: Points
@@ -43,23 +43,23 @@ class Sample:
 
     @property
     def effective_size(self) -> float:
-        """Kish's effective sample size."""
+        """Kish's effective size of the importance sample."""
         return float(1 / (self.weight**2).sum())
 
     @property
     def is_reliable(self) -> bool:
-        """Do averages over the points converge, and are there enough?"""
+        """Do averages over the importance sample converge, and are there enough points?"""
         return self.pareto_k <= MAX_PARETO_K and self.effective_size >= MIN_SAMPLE_SIZE
 
     @property
     def moments(self) -> Normal:
-        """Mean and covariance."""
+        """Mean and covariance of the importance sample."""
         mean = self.weight @ self.points
         away = self.points - mean
         return Normal(1.0, mean, (self.weight * away.T) @ away)
 
 
-def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> Sample:
+def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> ImportanceSample:
     """Sample by importance around normal approximations; the proposal is adapted until the weights are reliable."""
     rng, proposals = np.random.default_rng(SEED), tuple(near)
     points, values = np.zeros((0, len(near[0].mean))), np.zeros(0)
@@ -77,7 +77,7 @@ def sample(log_density: Callable[[Points], Weights], near: Sequence[Normal]) -> 
 
 
 def _adapt(points: Points, log_ratio: Weights) -> Normal:
-    """Return a proposal with the points' moments; weights are tempered until they rest on enough points."""
+    """Return a proposal with the moments of the importance sample, whose weights are tempered to rest on enough points."""
     found = weigh(points, log_ratio)
     while found.effective_size < min(MIN_SAMPLE_SIZE, len(points) / 4):
         log_ratio = log_ratio / 2
@@ -86,11 +86,11 @@ def _adapt(points: Points, log_ratio: Weights) -> Normal:
     return replace(moments, covariance=INFLATION * moments.covariance + MIN_VARIANCE * np.eye(points.shape[1]))
 
 
-def weigh(points: Points, log_ratio: Weights) -> Sample:
+def weigh(points: Points, log_ratio: Weights) -> ImportanceSample:
     """Normalise the importance weights, and find the shape of their tail."""
     weight = softmax(log_ratio)
     kept = weight > NEGLIGIBLE * weight.max()
-    return Sample(points[kept], weight[kept] / weight[kept].sum(), estimate_pareto_k(log_ratio))
+    return ImportanceSample(points[kept], weight[kept] / weight[kept].sum(), estimate_pareto_k(log_ratio))
 
 
 def draw_points(rng: np.random.Generator, parts: Sequence[Normal], n: int) -> Points:
@@ -106,7 +106,7 @@ def draw_points(rng: np.random.Generator, parts: Sequence[Normal], n: int) -> Po
 
 
 def _log_mixture(points: Points, counts: Sequence[tuple[Sequence[Normal], int]]) -> Weights:
-    """Log density of all proposals together, each weighted by its number of points."""
+    """Log density of all proposals of the importance sample together, each weighted by its number of points."""
     total = sum(n for _, n in counts)
     parts = []
     for proposals, n in counts:
@@ -117,7 +117,7 @@ def _log_mixture(points: Points, counts: Sequence[tuple[Sequence[Normal], int]])
 
 
 def _log_t(points: Points, part: Normal) -> Weights:
-    """Log density of a multivariate t."""
+    """Log density of a multivariate t, a proposal of importance sampling."""
     root = np.linalg.cholesky(part.covariance)
     square = (np.linalg.solve(root, (points - part.mean).T) ** 2).sum(axis=0)
     nu, dimension = DEGREES_OF_FREEDOM, len(part.mean)

@@ -17,16 +17,16 @@ class CellAccuracies(AccuracyDraws, Protocol):
 
     @property
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy."""
+        """Expected accuracy of every cell, by the joint posterior."""
         ...
 
     @property
     def within_variance(self) -> Float[np.ndarray, " cell"]:
-        """Variance of the probability of being right over a cell's items."""
+        """Variance of the probability of being right over a cell's items, by the joint posterior."""
         ...
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of the accuracy."""
+        """Central interval of every cell's accuracy, by the joint posterior."""
         ...
 
 
@@ -46,7 +46,7 @@ class JointAccuracies(DrawnBelief):
         return self.rest is not None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws."""
+        """Joint draws of the accuracies of all cells."""
         theta = self.accuracies.draw(rng, n)
         if self.rest is None:
             return theta

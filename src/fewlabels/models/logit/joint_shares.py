@@ -16,7 +16,7 @@ PerCell = Float[np.ndarray, "draw cell"]
 
 
 @dataclass(frozen=True)
-class Unlabelled:
+class UnlabelledShares:
     """The unlabelled items of a finite pool."""
 
     known: Float[np.ndarray, "cell class"]  # labels
@@ -25,11 +25,11 @@ class Unlabelled:
 
     @property
     def size(self) -> Float[np.ndarray, " cell"]:
-        """Items of each cell, labelled ones included."""
+        """Items of each cell whose shares are drawn jointly, labelled ones included."""
         return self.known.sum(axis=1) + self.n
 
     def draw_wrong(self, rng: Rng, right: PerCell) -> PerCell:
-        """Draw the number of wrong predictions: binomial, narrowed to the residual variance."""
+        """Draw the number of wrong predictions for the joint shares: binomial, narrowed to the residual variance."""
         return self.n - draw_right(rng, self.n, right, self.residual_variance)
 
 
@@ -42,7 +42,7 @@ class JointShares(DrawnBelief):
     classes: TrueClasses
     predicted: Int[np.ndarray, " cell"]
     n_items: Int[np.ndarray, " cell"]
-    unlabelled: Unlabelled | None = None
+    unlabelled: UnlabelledShares | None = None
 
     @property
     def is_discrete(self) -> bool:
@@ -74,7 +74,7 @@ class JointShares(DrawnBelief):
             n_wrong = self.unlabelled.draw_wrong(rng, right)
             n_right, labelled = self.unlabelled.n - n_wrong, self.unlabelled.known
             right = (labelled[np.arange(len(self.predicted)), self.predicted] + n_right) / self.unlabelled.size
-        sums = _WrongSums.start(self.classes, *self.classes.draw(rng, self._sum_hits(n_right)))
+        sums = _JointWrongSums.start(self.classes, *self.classes.draw(rng, self._sum_hits(n_right)))
         actual = np.empty((len(weight), n_scopes, labelled.shape[1]))
         for s in range(n_scopes):
             (cells,) = np.nonzero(scope == s)
@@ -101,7 +101,7 @@ class JointShares(DrawnBelief):
 
 
 @dataclass(frozen=True)
-class _WrongSums:
+class _JointWrongSums:
     """Sums over cells of Dirichlet-multinomial counts: by their means and variances given A and the effects."""
 
     classes: TrueClasses
@@ -112,8 +112,8 @@ class _WrongSums:
     @classmethod
     def start(
         cls, classes: TrueClasses, strength: Float[np.ndarray, " draw"], factor: Float[np.ndarray, "draw class"]
-    ) -> "_WrongSums":
-        """Normalise the shares of every cell, for every draw of A and the effects."""
+    ) -> "_JointWrongSums":
+        """Normalise the joint shares of every cell, for every draw of A and the effects."""
         after = strength[:, None] + classes.wrong.sum(axis=1)
         whole = np.maximum(factor @ classes.base.T, TINY)
         return cls(classes, factor, after, strength[:, None] / whole / after)
@@ -121,7 +121,7 @@ class _WrongSums:
     def draw(
         self, rng: Rng, cells: Int[np.ndarray, " chosen"], n: Float[np.ndarray, "draw chosen"], *, finite: bool
     ) -> Float[np.ndarray, "draw class"]:
-        """Draw how many of n wrong items per cell are of each class, over these cells; their sum is kept."""
+        """Draw the joint shares' wrong part: how many of n items per cell are of each class, with their sum kept."""
         strength = self.strength[:, cells]
         mean = self._sum(cells, n)
         loose = n * (n + strength) / (1 + strength) if finite else n**2 / (1 + strength)
@@ -136,14 +136,14 @@ class _WrongSums:
     def _sum(
         self, cells: Int[np.ndarray, " chosen"], weight: Float[np.ndarray, "draw chosen"]
     ) -> Float[np.ndarray, "draw class"]:
-        """Σ_k weight_k E π_kj."""
+        """Sum expected shares of true classes over cells: Σ_k weight_k E π_kj."""
         base, wrong = self.classes.base[cells], self.classes.wrong[cells]
         return self.factor * ((weight * self.scale[:, cells]) @ base) + (weight / self.strength[:, cells]) @ wrong
 
     def _sum_squares(
         self, cells: Int[np.ndarray, " chosen"], weight: Float[np.ndarray, "draw chosen"]
     ) -> Float[np.ndarray, "draw class"]:
-        """Σ_k weight_k (E π_kj)²."""
+        """Sum squares of expected shares of true classes over cells: Σ_k weight_k (E π_kj)²."""
         base, wrong = self.classes.base[cells], self.classes.wrong[cells]
         scale, strength = self.scale[:, cells], self.strength[:, cells]
         return (
@@ -156,7 +156,7 @@ class _WrongSums:
 def _keep_sum(
     rng: Rng, drawn: Float[np.ndarray, "draw class"], mean: Float[np.ndarray, "draw class"]
 ) -> Float[np.ndarray, "draw class"]:
-    """Scale draws of independent classes to the number of wrong items; where all are 0, choose one class."""
+    """Scale jointly drawn shares of classes to the number of wrong items; where all are 0, choose one class."""
     total, found = mean.sum(axis=1), drawn.sum(axis=1)
     for i in np.nonzero((found <= 0) & (total > TINY))[0]:
         drawn[i, rng.choice(mean.shape[1], p=mean[i] / total[i])] = found[i] = total[i]

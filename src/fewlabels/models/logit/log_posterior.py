@@ -16,8 +16,8 @@ from fewlabels.models.logit.random_effects import (
     LOOSE,
     MAX_LOGIT,
     N_SHIFTS,
-    Grid,
     OutlierGrid,
+    RandomEffectGrid,
     Spread,
     clip_magnitude,
     expit,
@@ -34,7 +34,7 @@ PerStratum = Float[np.ndarray, " stratum"]
 class MarginalLikelihood:
     """Marginal log likelihood of each group, and the posterior probabilities of its random effect's nodes."""
 
-    grid: Grid
+    grid: RandomEffectGrid
     right: Float[np.ndarray, "stratum shift"]
     log_likelihood: Float[np.ndarray, " labelled"]
     probability: Float[np.ndarray, "labelled node"]
@@ -46,7 +46,7 @@ class PosteriorPoint:
 
     log_posterior: "LogPosterior"
     at: Params
-    grid: Grid
+    grid: RandomEffectGrid
     right: Float[np.ndarray, "stratum shift"]
     value: float
     probability: Float[np.ndarray, "labelled node"]
@@ -62,12 +62,12 @@ class PosteriorPoint:
 
     @cached_property
     def gradient(self) -> Params:
-        """Gradient."""
+        """Gradient of the log posterior."""
         return self._mean.sum(axis=0) + self.log_posterior.model.gradient(self.at)
 
     @cached_property
     def hessian(self) -> Square:
-        """Hessian."""
+        """Hessian of the log posterior."""
         seen = self.log_posterior.evidence
         probability = self.probability[self.log_posterior.group_index, :N_SHIFTS]
         doubt = seen.total * np.einsum("sn,sn->s", probability, self.right * (1 - self.right))
@@ -84,10 +84,12 @@ class PosteriorPoint:
 
     @cached_property
     def _scores_by_node(self) -> Float[np.ndarray, "labelled node parameter"]:
+        """Gradient of the log posterior of each group by all parameters, at each node of its random effect."""
         return np.concatenate([self.score_by_node, self.grid.gradient], axis=2)
 
     @cached_property
     def _mean(self) -> Float[np.ndarray, "labelled parameter"]:
+        """Mean over nodes of the gradient of each group's log posterior."""
         return np.matmul(self.probability[:, None, :], self._scores_by_node)[:, 0]
 
 
@@ -126,6 +128,7 @@ class LogPosterior:
 
     @cached_property
     def _outliers(self) -> OutlierGrid:
+        """Grids of groups that are outliers, for the log posterior."""
         return OutlierGrid.build(*self._outcomes)
 
     def evaluate(self, at: Params) -> PosteriorPoint:
@@ -170,6 +173,7 @@ class LogPosterior:
         return at, 1 / np.sqrt(stiff)
 
     def _count_by_group(self, values: PerStratum) -> Float[np.ndarray, " labelled"]:
+        """Count by group with labels, for the log posterior."""
         return np.bincount(self.group_index, weights=values, minlength=len(self.start)).astype(np.float64)
 
     def sum_by_group(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
@@ -183,7 +187,7 @@ class LogPosterior:
 def _sum_squares(
     weight: Float[np.ndarray, "labelled node"], scores: Float[np.ndarray, "labelled node parameter"]
 ) -> Square:
-    """Weighted sum of outer products over groups and nodes, in blocks: one long product would start BLAS threads."""
+    """Sum outer products for the log posterior's Hessian, in blocks: one long product would start BLAS threads."""
     rows, scaled = scores.reshape(-1, scores.shape[2]), (weight[:, :, None] * scores).reshape(-1, scores.shape[2])
     blocks = range(0, len(rows), BLOCK)
     found: Square = sum((scaled[i : i + BLOCK].T @ rows[i : i + BLOCK] for i in blocks), np.zeros((rows.shape[1],) * 2))
@@ -224,7 +228,7 @@ def trace_gradient(view: PosteriorPoint, covariance: Square) -> Float[np.ndarray
 
 
 def _third_of_traits(view: PosteriorPoint, covariance: Square) -> Float[np.ndarray, " term"]:
-    """The part of the probability to be never right, which is logistic in the traits."""
+    """Third derivatives of the log posterior by the probability to be never right, logistic in the traits."""
     traits, never = view.log_posterior.traits, view.grid.never[:, 0]
     variance = np.einsum("gt,tu,gu->g", traits, covariance, traits)
     found: Float[np.ndarray, " term"] = (variance * never * (1 - never) * (1 - 2 * never)) @ traits

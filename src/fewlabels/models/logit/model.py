@@ -64,12 +64,12 @@ class Model:
 
     @property
     def start(self) -> Params:
-        """Starting point: the prior means."""
+        """Starting point of the logistic regression: the prior means."""
         return np.concatenate([self.centre, self._hyper_centre])
 
     @property
     def hyper_priors(self) -> tuple[object, ...]:
-        """Everything but the terms' priors."""
+        """Everything in the model's priors but those of the terms."""
         scales = self.scale, self.scale_deviation, self.miscalibration, self.miscalibration_weights
         return *scales, self.random_effects, self.has_never_right, self.outliers
 
@@ -102,10 +102,12 @@ class Model:
 
     @cached_property
     def _hyper_centre(self) -> Float[np.ndarray, " hyper"]:
+        """Prior means of the model's hyper-parameters."""
         return np.array([np.log(self.scale), NEVER_PRIOR[0], self.outliers[0]])
 
     @cached_property
     def _hyper_spread(self) -> Float[np.ndarray, " hyper"]:
+        """Prior standard deviations of the model's hyper-parameters."""
         return np.array([self.scale_deviation, NEVER_PRIOR[1], self.outliers[1]])
 
     @cached_property
@@ -116,6 +118,7 @@ class Model:
 
     @property
     def _only(self) -> Float[np.ndarray, " term"]:
+        """Prior standard deviations of the terms of a model with one scale of miscalibration."""
         assert len(self._spreads) == 1, "derivatives are given one scale of miscalibration"
         return self._spreads[0]
 

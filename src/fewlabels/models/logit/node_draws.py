@@ -48,6 +48,7 @@ class NodeDraws:
 
     @cached_property
     def _moments(self) -> "_Moments":
+        """Moments of the nodes, by which spread draws keep the grid's mean and variance."""
         shape = (*self.at.shape[:2], 3)
         mean, moved, factor = np.zeros(shape), np.zeros(shape), np.ones(shape)
         for i, part in enumerate(PARTS):
@@ -75,7 +76,7 @@ class _Moments:
 def _half_gaps(
     at: Float[np.ndarray, "component cell some"],
 ) -> tuple[Float[np.ndarray, "component cell some"], Float[np.ndarray, "component cell some"]]:
-    """Half the distances to the next lower and higher values; at the ends, as far as on the other side."""
+    """Half the distances from nodes to the next lower and higher ones; at the ends, as far as on the other side."""
     order = np.argsort(at, axis=2)
     gaps = np.diff(np.take_along_axis(at, order, axis=2), axis=2) / 2
     below = np.concatenate([gaps[:, :, :1], gaps], axis=2)

@@ -55,7 +55,7 @@ def fit_occurrence(cells: Cells) -> Occurrence:
 
 
 def _expect_shares(cells: Cells) -> Float[np.ndarray, "cell class"]:
-    """Probability of each class in each cell; without probabilities, that of the predicted one is the score."""
+    """Probability that each class occurs in each cell; without probabilities, that of the predicted one is the score."""
     if cells.probability is not None:
         return cells.probability
     score = np.where(np.isnan(cells.score), 0.5, cells.score)

@@ -29,7 +29,7 @@ class OverdispersedAccuracies:
 
     @property
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy."""
+        """Expected accuracy of the overdispersed cells."""
         total = self.right + self.wrong
         return sum(
             weight * (self.model.mean * strength + self.right) / (strength + total)
@@ -42,7 +42,7 @@ class OverdispersedAccuracies:
         return self.model.within_variance
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of the accuracy by the model alone."""
+        """Central interval of the accuracy by the model alone, without overdispersion."""
         return self.model.interval(level)
 
     @cached_property
@@ -54,7 +54,7 @@ class OverdispersedAccuracies:
         return softmax(evidence.sum(axis=0) + np.log(PRIOR_WEIGHTS))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws; cells without labels are as the model draws them."""
+        """Joint draws with overdispersion; cells without labels are as the model draws them."""
         drawn = self.model.draw(rng, n)
         (labelled,) = np.nonzero(self.right + self.wrong)
         strength = rng.choice(STRENGTHS, size=(n, 1), p=self.weights)

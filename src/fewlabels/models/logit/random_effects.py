@@ -58,7 +58,7 @@ class OutlierGrid:
 
     @classmethod
     def build(cls, right: PerGroup, total: PerGroup) -> "OutlierGrid":
-        """Place nodes around the posterior mean of the logit.
+        """Place nodes for an outlier's random effect around the posterior mean of the logit.
 
         >>> round(float(OutlierGrid.build(np.zeros(1), np.zeros(1)).weight.sum()), 2)
         1.0
@@ -72,7 +72,7 @@ class OutlierGrid:
 
 
 @dataclass(frozen=True)
-class Grid:
+class RandomEffectGrid:
     """Quadrature grid of each group's random effect, with derivatives of the log density.
 
     The derivatives are by log σ and by the logits of the probabilities to be never right and to be an outlier; mixed ones
@@ -87,7 +87,7 @@ class Grid:
 
     @cached_property
     def gradient(self) -> Float[np.ndarray, "group node 3"]:
-        """First derivatives of the log density."""
+        """First derivatives of the log density of random effects on the grid."""
         found = np.zeros((*self.nodes.shape, 3))
         found[:, :N_T, 0] = self._by_scale[0]
         found[:, :, 1] = -self.never
@@ -99,7 +99,7 @@ class Grid:
 
     @cached_property
     def hessian(self) -> Float[np.ndarray, "group node 3"]:
-        """Second derivatives of the log density."""
+        """Second derivatives of the log density of random effects on the grid."""
         found = np.zeros((*self.nodes.shape, 3))
         found[:, :N_T, 0] = self._by_scale[1]
         found[:, :, 1] = -self.never * (1 - self.never)
@@ -109,6 +109,7 @@ class Grid:
 
     @cached_property
     def _by_scale(self) -> tuple[PerNode, PerNode]:
+        """First and second derivatives of the random effects' log density by log σ."""
         return self._derive()
 
 
@@ -118,7 +119,7 @@ class RandomEffects:
 
     degrees_of_freedom: float = 4.0  # of the Student t
 
-    def build_grid(self, spread: Spread, centre: PerGroup, width: PerGroup, outliers: OutlierGrid) -> Grid:
+    def build_grid(self, spread: Spread, centre: PerGroup, width: PerGroup, outliers: OutlierGrid) -> RandomEffectGrid:
         """Build the grid of the t, one more node for groups that are never right, and add a grid for outliers.
 
         Centre and width are the mode and the standard deviation of each group's random effect by its labels.
@@ -129,7 +130,7 @@ class RandomEffects:
         some = 1 - never
         nodes = np.concatenate([at, zero + NEVER, outliers.nodes], axis=1)
         kept = np.concatenate([some * (1 - outlier) * weight, never + zero, some * outlier * outliers.weight], axis=1)
-        return Grid(nodes, kept, never + zero, outlier + zero, derive)
+        return RandomEffectGrid(nodes, kept, never + zero, outlier + zero, derive)
 
     def _build_t(
         self, scale: Value, centre: Float[np.ndarray, "group 1"], width: Float[np.ndarray, "group 1"]
@@ -169,7 +170,7 @@ class RandomEffects:
         )
 
     def _density(self, at: PerNode, scale: Value) -> PerNode:
-        """Density of the t."""
+        """Density of the random effects' t."""
         nu, square = self.degrees_of_freedom, (at / scale) ** 2
         return self._peak_density / scale * np.exp(-(nu + 1) / 2 * np.log1p(square / nu))
 
@@ -180,14 +181,14 @@ class RandomEffects:
 
 
 def _approximate_trigamma(x: Float[np.ndarray, "group 1"]) -> Float[np.ndarray, "group 1"]:
-    """Approximate the trigamma function of numbers from 1 on, to 2 %; SciPy's takes ten times as long."""
+    """Approximate the trigamma function, for grids of random effects, to 2 %; SciPy's takes ten times as long."""
     return 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3)
 
 
 def _derive_normalised(
     loose: Float[np.ndarray, "group 1"], share: PerNode, gradient: PerNode, hessian: PerNode
 ) -> tuple[PerNode, PerNode]:
-    """Return the derivatives of log weights that are normalised to sum to one for any σ where labels are weak.
+    """Return derivatives of the random effects' log weights, normalised to sum to one for any σ where labels are weak.
 
     Small errors would add up over many groups. Where labels are strong, the density around their mode matters and the total
     weight does not, so the exponent is near 0.
@@ -200,13 +201,13 @@ def _derive_normalised(
 def _blend_weight(
     coarse: Float[np.ndarray, "..."], out: Float[np.ndarray, "..."], other: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "..."]:
-    """Blending weight of a grid, given its relative spacing and the distance from either grid's centre."""
+    """Weight by which two grids of random effects are blended, given the spacing and distance from either's centre."""
     fourth, eighth, other_eighth = _square(coarse, 2), _square(out, 3), _square(other, 3)
     return 1 / (1 + fourth * (1 + eighth) / (1 + other_eighth))
 
 
 def _square(x: Float[np.ndarray, "..."], times: int) -> Float[np.ndarray, "..."]:
-    """Square repeatedly, which is much faster than a power."""
+    """Square repeatedly for the random effects' t, which is much faster than a power."""
     for _ in range(times):
         x = x * x
     return x

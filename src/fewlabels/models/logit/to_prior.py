@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.finite_pool import ResidualVariance
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.logit.confusion import ClassShares
 from fewlabels.models.logit.joint import CellAccuracies, JointAccuracies
-from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.joint_shares import JointShares, UnlabelledShares
 from fewlabels.models.priors import PriorFit
 
 MIN_STRENGTH = 0.1  # least strength of a matched Beta, in labels,
@@ -44,13 +44,13 @@ def build_prior_fit(
 
 
 def _residual_variance(accuracies: CellAccuracies) -> Float[np.ndarray, " cell"]:
-    """Share of an outcome's variance that remains given the item's own probability instead of its cell's mean."""
+    """Share of an outcome's variance, for the prior, that remains given the item's own probability."""
     whole = np.maximum(accuracies.mean * (1 - accuracies.mean), EDGE)
     return np.clip(1 - accuracies.within_variance / whole, LEAST, 1.0)
 
 
 def _match_beta(cells: Cells, accuracies: CellAccuracies, *, sampled: bool) -> Beta:
-    """Match a Beta to each cell's mean and interval width.
+    """Match a Beta prior to each cell's mean and interval width.
 
     For a population the items are a sample, so the variance of their mean probability is added.
     """
@@ -89,8 +89,8 @@ def _build_joint(
     rest: Int[np.ndarray, " cell"] | None = None,
     residual_variance: ResidualVariance = None,
 ) -> JointAccuracies | JointShares:
-    """Build the joint belief of all cells."""
+    """Build the joint belief of all cells that goes with their prior."""
     if shares is None:
         return JointAccuracies(cells.names, accuracies, cells.outcomes, rest, residual_variance)
-    unlabelled = None if rest is None else Unlabelled(cells.labels, rest, residual_variance)
+    unlabelled = None if rest is None else UnlabelledShares(cells.labels, rest, residual_variance)
     return JointShares(cells.names, accuracies, shares.classes, cells.predicted, cells.n_items, unlabelled)

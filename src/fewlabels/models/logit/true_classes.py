@@ -43,12 +43,12 @@ class WrongLabels:
     count: Float[np.ndarray, " entry"]
 
     def share(self, effects: Effects) -> Float[np.ndarray, "setting row class"]:
-        """π_kj for these effects."""
+        """Shares π_kj of the true classes of wrong predictions, for these effects."""
         values = self.base * np.exp(effects)[:, None, :]
         return values / values.sum(axis=2, keepdims=True)
 
     def log_likelihood(self, share: Float[np.ndarray, "setting row class"], strength: PerSetting) -> PerSetting:
-        """Dirichlet-multinomial log likelihood."""
+        """Dirichlet-multinomial log likelihood of the true classes of wrong predictions."""
         prior, total = self._prior_counts(share, strength), np.bincount(self.row, self.count, len(self.base))
         whole = gammaln(strength[:, None]) - gammaln(strength[:, None] + total)
         return (gammaln(prior + self.count) - gammaln(prior)).sum(axis=1) + whole.sum(axis=1)
@@ -56,7 +56,7 @@ class WrongLabels:
     def differentiate(
         self, share: Float[np.ndarray, "setting row class"], strength: PerSetting
     ) -> tuple[Effects, Squares]:
-        """Gradient by the effects, and the part of minus the Hessian that is always positive definite."""
+        """Gradient by the effects of true classes, and the part of minus the Hessian that is always positive definite."""
         prior = self._prior_counts(share, strength)
         slopes = self._spread(prior * (digamma(prior + self.count) - digamma(prior)))  # derivatives by log π
         expected = slopes.sum(axis=2, keepdims=True) * share
@@ -64,7 +64,7 @@ class WrongLabels:
         return (slopes - expected).sum(axis=1), information
 
     def curve(self, share: Float[np.ndarray, "setting row class"], strength: PerSetting) -> Squares:
-        """Return the other part of minus the Hessian: repeated labels of one class in a cell tell less than single ones."""
+        """Return the rest of minus the Hessian: repeated true classes in a cell tell less than single ones."""
         prior = self._prior_counts(share, strength)
         slope = prior * (digamma(prior + self.count) - digamma(prior))
         change = slope + prior**2 * (polygamma(1, prior + self.count) - polygamma(1, prior))
@@ -76,15 +76,18 @@ class WrongLabels:
     def _prior_counts(
         self, share: Float[np.ndarray, "setting row class"], strength: PerSetting
     ) -> Float[np.ndarray, "setting entry"]:
+        """Prior counts of the true classes at these effects."""
         return np.maximum(strength[:, None] * share[:, self.row, self.label], TINY)
 
     def _spread(self, values: Float[np.ndarray, "setting entry"]) -> Float[np.ndarray, "setting row class"]:
+        """Spread values over the array of cells and true classes, zero where there are no labels."""
         out = np.zeros((len(values), *self.base.shape))
         out[:, self.row, self.label] = values
         return out
 
 
 def _diagonal(values: Effects) -> Squares:
+    """Return diagonal matrices, for the Hessian by the effects of true classes."""
     return values[:, :, None] * np.eye(values.shape[1])
 
 
@@ -98,7 +101,7 @@ class Setting:
     root: Float[np.ndarray, "class class"]  # Cholesky factor of the precision, lower
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw class"]:
-        """Draws of the effects."""
+        """Draws of the effects of true classes."""
         return self.mode + np.linalg.solve(self.root.T, rng.standard_normal((len(self.mode), n))).T
 
 
@@ -155,7 +158,7 @@ def one_hot_predicted(cells: Cells) -> Float[np.ndarray, "cell class"]:
 
 
 def _base(cells: Cells) -> Float[np.ndarray, "cell class"]:
-    """Mean probability of each class; without probabilities, half evenly and half by how often a class is predicted."""
+    """Mean probability of each true class; without probabilities, half even, half by how often it is predicted."""
     n_classes = cells.labels.shape[1]
     if cells.probability is not None:
         return (1 - FLOOR) * _normalise(cells.probability * (1 - one_hot_predicted(cells))) + FLOOR / n_classes
@@ -165,6 +168,7 @@ def _base(cells: Cells) -> Float[np.ndarray, "cell class"]:
 
 
 def _normalise(values: Float[np.ndarray, "cell class"]) -> Float[np.ndarray, "cell class"]:
+    """Scale the shares of true classes in each cell to sum to one."""
     return values / np.maximum(values.sum(axis=1, keepdims=True), TINY)
 
 
@@ -188,7 +192,7 @@ def fit_settings(labels: WrongLabels, typical_strength: float) -> tuple[Setting,
 def _fit_blocks(
     labels: WrongLabels, scale: PerSetting, strength: PerSetting
 ) -> Iterator[tuple[PerSetting, Effects, Squares]]:
-    """Yield the Laplace evidence, the modes, and the Cholesky factors of the precision, for some settings at a time."""
+    """Yield the Laplace evidence, modes and precisions of the effects of true classes, for some settings at a time."""
     size = max(1, BLOCK // max(labels.base.size, labels.base.shape[1] ** 2))
     for start in range(0, len(scale), size):
         scales, strengths = scale[start : start + size], strength[start : start + size]
@@ -203,7 +207,7 @@ def _fit_blocks(
 def _find_modes(
     labels: WrongLabels, prior: Squares, strength: PerSetting
 ) -> tuple[Effects, Float[np.ndarray, "setting row class"]]:
-    """Find the modes of the effects by Newton's method, and the shares there."""
+    """Find the modes of the effects of true classes by Newton's method, and the shares there."""
     effects = np.zeros(prior.shape[:2])
     precision = np.einsum("scc->sc", prior)
     for _ in range(STEPS):
@@ -217,7 +221,7 @@ def _find_modes(
 
 
 def _factorise(information: Squares, other: Squares) -> Squares:
-    """Cholesky factors of the precision; of its positive definite part alone where the whole is not."""
+    """Cholesky factors of the precision of true classes' effects; of its positive definite part alone where need be."""
     try:
         return np.linalg.cholesky(information + other)
     except np.linalg.LinAlgError:

@@ -27,7 +27,7 @@ class Half:
     place: Int[np.ndarray, " arm"]
 
     def sum_over_attributes(self, values: LogScores) -> Float[np.ndarray, "item combination"]:
-        """Sum the attributes' values for every item and combination."""
+        """Sum the values of half of the attributes for every item and combination of arms."""
         out = np.zeros((len(values[0]), len(self.combinations)), dtype=values[0].dtype)
         for axis, column in zip(self.axes, self.combinations.T, strict=True):
             out += np.take(values[axis], column, axis=1)
@@ -53,6 +53,7 @@ class Arms:
         return self._halve(axes[:cut]), self._halve(axes[cut:])
 
     def _halve(self, axes: tuple[int, ...]) -> Half:
+        """Return the combinations that arms have of some of the attributes."""
         if not axes:  # a single attribute leaves the second half empty
             return Half((), np.zeros((1, 0), dtype=np.int64), np.zeros(len(self), dtype=np.int64))
         combinations, place = np.unique(self.table[:, list(axes)], axis=0, return_inverse=True)

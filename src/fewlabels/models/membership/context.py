@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from fewlabels.models.membership.arms import MOST_ARMS
-from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.fit import Method, learn_attribution
+from fewlabels.models.membership.attribution import Attribution
+from fewlabels.models.membership.fit import Method, fit_membership
 from fewlabels.models.membership.scores import Scores
 
 MOST_CONTEXTS, MOST_CLASSES = 12, 4
@@ -24,7 +24,7 @@ MOST_ENTRIES = 300_000_000  # items times arms times attributions, for time: abo
 
 
 @dataclass(frozen=True)
-class Assignment:
+class ContextAssignment:
     """P(arm | item), and the same from attributions that were learned from resampled known items."""
 
     arms: Int[np.ndarray, "arm axis"]
@@ -64,7 +64,7 @@ def attribute_in_context(
     method: Method,
     seed: int = 0,
     names: tuple[str, ...] = (),
-) -> Assignment:
+) -> ContextAssignment:
     """Learn which arms items are of; with the method `full`, attributes depend on the context too."""
     n_arms = prod(one.shape[1] for one in scores)
     context = find_contexts(score, predicted, n_arms)
@@ -75,7 +75,7 @@ def attribute_in_context(
         names = (*names, NAME) if names else ()
 
     def learn(resampled: Int[np.ndarray, " gold"] | None) -> Attribution:
-        return learn_attribution(scores, known, rows, method=method, seed=seed, names=names, resampled=resampled)
+        return fit_membership(scores, known, rows, method=method, seed=seed, names=names, resampled=resampled)
 
     first = learn(None)
     arms, where = np.unique(first.arms[:, : place.shape[1]], axis=0, return_inverse=True)
@@ -87,4 +87,4 @@ def attribute_in_context(
     times = 0 if method == "raw" or not len(rows) else min(N_BOOTSTRAPS, MOST_ENTRIES // (len(score) * len(where)))
     rng = np.random.default_rng([seed, 1])
     others = tuple(assign(learn(rng.integers(len(rows), size=len(rows)))) for _ in range(times))
-    return Assignment(arms, assign(first), others, first.warnings)
+    return ContextAssignment(arms, assign(first), others, first.warnings)

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Int
 
 from fewlabels.models.membership.arms import list_arms
-from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.calibration import TemperatureScaling, calibrate
+from fewlabels.models.membership.attribution import Attribution
 from fewlabels.models.membership.joint_distribution import Joint, estimate_joint
-from fewlabels.models.membership.potential import Gold, learn_jointly
+from fewlabels.models.membership.potential import GoldItems, learn_jointly
 from fewlabels.models.membership.scores import LogScores, Scores, center_log_scores, require_gold
+from fewlabels.models.membership.temperature_scaling import TemperatureScaling, calibrate
 from fewlabels.models.membership.terms import Terms, choose_pairs
 
 Method = Literal["raw", "temperature", "full"]
@@ -21,7 +21,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 Known = Int[np.ndarray, "gold axis"]
 
 
-def learn_attribution(
+def fit_membership(
     scores: Scores,
     gold: Known,
     gold_rows: Int[np.ndarray, " gold"],
@@ -41,7 +41,7 @@ def learn_attribution(
 
     >>> score = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     >>> none = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    >>> found = learn_attribution((score, score), *none, method="raw")
+    >>> found = fit_membership((score, score), *none, method="raw")
     >>> (100 * found.assign((score, score)).toarray()[0]).round().astype(int).tolist()
     [81, 9, 9, 1]
     """
@@ -61,7 +61,7 @@ def learn_attribution(
     if method == "temperature":
         return Attribution(arms, temperatures, np.zeros(len(arms)), {}, warnings)
     given = _estimate_potential(np.random.default_rng(seed), evidence, separate, terms)
-    found = learn_jointly(Gold(known, arms.find(gold), terms, given), temperatures, common)
+    found = learn_jointly(GoldItems(known, arms.find(gold), terms, given), temperatures, common)
     weights = found.potential.weights
     potential = terms.design @ weights + found.potential.rest
     return Attribution(arms, found.temperatures, potential, terms.tabulate(weights), warnings)
@@ -70,7 +70,7 @@ def learn_attribution(
 def _estimate_potential(
     rng: np.random.Generator, evidence: LogScores, separate: tuple[TemperatureScaling, ...], terms: Terms
 ) -> Joint:
-    """Estimate the potential from all items: log P(a), less the base rates that the classifiers already contain."""
+    """Fit the part of P(arm | item) that all items tell: log P(a), less the base rates that classifiers contain."""
     calibrated = [one.apply(log) for one, log in zip(separate, evidence, strict=True)]
     shares = [chance.mean(axis=0) for chance in calibrated]
     log_ratios = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))
@@ -83,6 +83,7 @@ def _estimate_potential(
 
 
 def _list_warnings(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
+    """Warn of what a fit of arm membership ignores: no known attributes, rare combinations, pairs."""
     warnings, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
     n_pairs = len(list(combinations([size for size in sizes if size > 1], 2)))
     if method != "raw" and not n_gold:

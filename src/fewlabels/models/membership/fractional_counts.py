@@ -48,7 +48,7 @@ def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
 
 
 def _validate_outcomes(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.ndarray, " item"]:
-    """Validate outcomes, and return which items have one."""
+    """Validate outcomes before they are counted fractionally, and return which items have one."""
     if len(outcomes) != chance.shape[0]:
         raise InputError(
             f"there are {len(outcomes):,} outcomes for {chance.shape[0]:,} items; give NaN without a label"

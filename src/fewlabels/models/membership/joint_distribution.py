@@ -54,7 +54,7 @@ class _ItemLikelihoods:
         return len(self.likelihood)
 
     def evaluate(self, at: Weights) -> _Evaluation:
-        """Ridge-penalized log likelihood of weights, and its gradient."""
+        """Ridge-penalized log likelihood of the joint distribution's weights, and its gradient."""
         design = self.terms.design
         chance = _softmax_arms(design @ at)
         value, found = self.e_step(chance)
@@ -68,7 +68,7 @@ class _ItemLikelihoods:
         return float(np.log(total, dtype=np.float64).sum()), chance * ((1 / total) @ self.likelihood)
 
     def precondition(self, evaluation: _Evaluation) -> Float[np.ndarray, "term term"]:
-        """Inverse complete-data information: with it, gradient steps are those of expectation-maximisation."""
+        """Inverse complete-data information on the joint distribution: gradient steps become those of EM."""
         design, chance = self.terms.design, evaluation.chance
         mean = chance @ design
         hessian = (design.T * chance) @ design - np.outer(mean, mean)
@@ -90,7 +90,7 @@ def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms
 
 
 def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray, "item arm"]:
-    """Likelihood of each item under every arm, relative to its maximum; in blocks, to save memory."""
+    """Likelihood of each item under every arm of the joint distribution, relative to its maximum; in blocks."""
     out = np.empty((len(log_ratios[0]), len(arms)), dtype=np.float32)
     for start in range(0, len(out), BLOCK):
         logits = arms.sum_over_attributes(tuple(log_ratio[start : start + BLOCK] for log_ratio in log_ratios))
@@ -100,7 +100,7 @@ def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray
 
 
 def _find_residuals(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
-    """Residual of log P(a) beyond pairwise terms; zero unless it improves the likelihood of a held-out half."""
+    """Residual of the joint distribution beyond pairs; zero unless it improves the likelihood of a held-out half."""
     train, held_out = (_ItemLikelihoods(half, likelihoods.terms) for half in np.array_split(likelihoods.likelihood, 2))
     if held_out.e_step(_run_em(train, chance))[0] <= held_out.e_step(chance)[0]:
         return np.zeros(len(chance))
@@ -108,7 +108,7 @@ def _find_residuals(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
 
 
 def _run_em(likelihoods: _ItemLikelihoods, start: PerArm) -> PerArm:
-    """Estimate a free probability per arm by expectation-maximisation, with a Dirichlet prior around the start."""
+    """Estimate a free joint distribution, a probability per arm, by EM, with a Dirichlet prior around the start."""
     chance = start
     for _ in range(ROUNDS):
         chance = (likelihoods.e_step(chance)[1] + PRIOR_ITEMS * start) / (len(likelihoods) + PRIOR_ITEMS)
@@ -116,5 +116,6 @@ def _run_em(likelihoods: _ItemLikelihoods, start: PerArm) -> PerArm:
 
 
 def _softmax_arms(logits: PerArm) -> PerArm:
+    """Return the joint distribution of arms with these log weights."""
     chance = np.exp(logits - logits.max())
     return chance / chance.sum()

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from fewlabels.models.additive.effect_priors import EffectPriors
-from fewlabels.models.additive.fit import Fit
-from fewlabels.models.additive.laplace import fit_additive
+from fewlabels.models.additive.fit import fit_additive
+from fewlabels.models.additive.fit_result import AdditiveFit
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.random_effects import expit
 
@@ -35,7 +35,7 @@ class MembershipMixture:
     design: Float[np.ndarray, "arm effect_term"]
 
     def linearize(self, terms: Float[np.ndarray, " term"], own: Float[np.ndarray, " arm"]) -> Strata:
-        """Linearize the logit of the mixture in the terms and in the random effect of each item's most probable arm."""
+        """Linearize the mixture likelihood in the terms and in the random effect of each item's most probable arm."""
         n_curve, n = self.curve.shape[1], len(self.arm)
         item, arm = np.repeat(np.arange(n), np.diff(self.chance.indptr)), self.chance.indices
         arm_logits = self.design @ terms[n_curve:] + own
@@ -63,7 +63,7 @@ def select_labelled(
     return MembershipMixture(csr_array(chance[rows]).astype(np.float64), arm[order], outcome[rows], curve[rows], design)
 
 
-def fit_mixture(mixture: MembershipMixture, priors: EffectPriors) -> Fit:
+def fit_mixture(mixture: MembershipMixture, priors: EffectPriors) -> AdditiveFit:
     """Fit the mixture likelihood of uncertain arms: alternate fits and linearizations until convergence."""
     terms, own = priors.centre, np.zeros(len(mixture.design))
     found = fit_additive(mixture.linearize(terms, own), priors)

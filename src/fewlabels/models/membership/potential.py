@@ -11,9 +11,9 @@ from functools import cached_property, partial
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.membership.calibration import TEMPERATURE_SD
 from fewlabels.models.membership.joint_distribution import Joint
 from fewlabels.models.membership.scores import LogScores
+from fewlabels.models.membership.temperature_scaling import TEMPERATURE_SD
 from fewlabels.models.membership.terms import Terms
 from fewlabels.models.optimize import halve_step
 
@@ -48,7 +48,7 @@ class _Evaluation:
 
 
 @dataclass(frozen=True)
-class Gold:
+class GoldItems:
     """Items with known attributes. Parameters: temperatures, coefficients of offsets, weights of terms."""
 
     evidence: LogScores
@@ -58,12 +58,12 @@ class Gold:
 
     @cached_property
     def design(self) -> Float[np.ndarray, "arm feature"]:
-        """Features of arms: the pairwise offset, the residual offset, then every term."""
+        """Features of arms in the potential: the pairwise offset, the residual offset, then every term."""
         design, first = self.terms.design, self.terms.n_single
         return np.column_stack([design[:, first:] @ self.given.weights[first:], self.given.rest, design])
 
     def evaluate(self, at: Params) -> _Evaluation:
-        """Log likelihood of all items, in blocks."""
+        """Log likelihood of temperatures and potential on all items with known attributes, in blocks."""
         size = max(1, ENTRIES // len(self.terms.arms))
         evaluations = [self._evaluate_block(at, slice(start, start + size)) for start in range(0, len(self.arm), size)]
         n = len(at)
@@ -74,7 +74,7 @@ class Gold:
         )
 
     def _evaluate_block(self, at: Params, block: slice) -> _Evaluation:
-        """Log likelihood of a block; the negative Hessian is the covariance of the features."""
+        """Log likelihood of the potential on a block; the negative Hessian is the covariance of the features."""
         logs, arm, table = tuple(log[block] for log in self.evidence), self.arm[block], self.terms.arms.table
         n_axes, item = len(logs), np.arange(len(arm))
         chance = self.terms.arms.sum_over_attributes(tuple(t * log for t, log in zip(at[:n_axes], logs, strict=True)))
@@ -100,7 +100,7 @@ class Gold:
         mean: Float[np.ndarray, "item feature"],
         expected: Float[np.ndarray, "item axis"],
     ) -> Square:
-        """Negative Hessian: the sum of the items' covariances of log probabilities and features."""
+        """Negative Hessian for the potential: the sum of the items' covariances of log probabilities and features."""
         single = self.terms.design[:, : self.terms.n_single]
         both = (self.design.T * chance.sum(axis=0)) @ self.design - mean.T @ mean
         cross = self._sum_by_axis(single * (coded_logs.T @ chance).T).T @ self.design - expected.T @ mean
@@ -114,7 +114,7 @@ class Gold:
         mean: Float[np.ndarray, "item term"],
         expected: Float[np.ndarray, "item axis"],
     ) -> Float[np.ndarray, "axis axis"]:
-        """Expected products of log probabilities of two attributes; without a pair they are assumed independent."""
+        """Expected products of two attributes' log probabilities; without a pair in the potential they are independent."""
         out = expected.T @ expected
         for k, (log, code, where) in enumerate(zip(logs, self.terms.contrasts, self.terms.single, strict=True)):
             share = (1 + (len(code) - 1) * mean[:, where] @ code.T) / len(code)
@@ -126,6 +126,7 @@ class Gold:
         return out
 
     def _sum_by_axis(self, values: Float[np.ndarray, "row single"]) -> Float[np.ndarray, "row axis"]:
+        """Sum the values of each attribute's terms of the potential."""
         return np.stack([values[:, where].sum(axis=1) for where in self.terms.single], axis=1)
 
 
@@ -139,16 +140,16 @@ class _Prior:
 
     @property
     def scales(self) -> tuple[float, float]:
-        """Scales of single-attribute terms and of pair terms; 0 if there are none."""
+        """Scales of the potential's single-attribute terms and of its pair terms; 0 if there are none."""
         single, paired = (float(self.spread[group].max(initial=0.0)) for group in self.groups)
         return single, paired
 
     def penalise(self, at: Params) -> float:
-        """Log prior density, up to a constant."""
+        """Log prior density of the potential, up to a constant."""
         return -float((((at - self.centre) / self.spread) ** 2).sum()) / 2
 
     def rescale(self, at: Params, variance: Params) -> "_Prior":
-        """Update scales by MacKay's rule: sum of squares over the effective number of determined terms."""
+        """Update the scales of the potential's terms by MacKay's rule: squares over the number of determined terms."""
         spread = self.spread.copy()
         for group in self.groups:
             off = (at - self.centre)[group]
@@ -160,7 +161,7 @@ class _Prior:
 
 
 @dataclass(frozen=True)
-class _PosteriorPoint:
+class _PotentialPoint:
     """Log posterior of parameters, its gradient, and the inverse of its negative Hessian."""
 
     at: Params
@@ -169,22 +170,22 @@ class _PosteriorPoint:
 
     @property
     def value(self) -> float:
-        """Log posterior, up to a constant."""
+        """Log posterior of the potential and temperatures, up to a constant."""
         return self.likelihood.value + self.prior.penalise(self.at)
 
     @cached_property
     def gradient(self) -> Params:
-        """Gradient of the log posterior."""
+        """Gradient of the log posterior of the potential and temperatures."""
         return self.likelihood.gradient - (self.at - self.prior.centre) / self.prior.spread**2
 
     @cached_property
     def covariance(self) -> Square:
-        """Covariance of the normal approximation."""
+        """Covariance of the normal approximation of the potential and temperatures."""
         return np.linalg.inv(self.likelihood.hessian + np.diag(self.prior.spread**-2))
 
 
-def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) -> Learned:
-    """Learn temperatures and the potential's coefficients together; `start` are temperatures calibrated separately."""
+def learn_jointly(gold: GoldItems, start: Float[np.ndarray, " axis"], common: float) -> Learned:
+    """Learn the potential's coefficients together with temperatures; `start` are temperatures calibrated separately."""
     n_axes, n_single, given = len(gold.evidence), gold.terms.n_single, gold.given
     first, n_terms = n_axes + N_OFFSETS, len(given.weights)
     centre, spread = (
@@ -199,8 +200,8 @@ def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) 
     return Learned(at[:n_axes], Joint(weights, rest * given.rest), (pairs, rest), prior.scales)
 
 
-def _maximize_posterior(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
-    """Newton's method, with an update of the scales after each step."""
+def _maximize_posterior(gold: GoldItems, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
+    """Find the mode of the potential and temperatures by Newton's method, with an update of the scales each step."""
     point = _evaluate_posterior(gold, prior, at)
     for _ in range(MOST_STEPS):
         step = point.covariance @ point.gradient
@@ -216,5 +217,6 @@ def _maximize_posterior(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, 
     return point.at, prior
 
 
-def _evaluate_posterior(gold: Gold, prior: _Prior, at: Params) -> _PosteriorPoint:
-    return _PosteriorPoint(at, gold.evaluate(at), prior)
+def _evaluate_posterior(gold: GoldItems, prior: _Prior, at: Params) -> _PotentialPoint:
+    """Evaluate the posterior of the potential and temperatures at a point."""
+    return _PotentialPoint(at, gold.evaluate(at), prior)

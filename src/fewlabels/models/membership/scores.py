@@ -29,12 +29,13 @@ def center_log_scores(scores: Scores, names: tuple[str, ...] = ()) -> LogScores:
 
 
 def _center_logs(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
+    """Return the centred logarithms of the scores of an attribute."""
     logs = np.log(np.maximum(score, MIN_PROBABILITY))
     return logs - logs.mean(axis=1, keepdims=True)
 
 
 def _normalise_scores(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
-    """Normalize rows; raise where sums differ from 1 by more than rounding."""
+    """Normalize the rows of an attribute's scores; raise where sums differ from 1 by more than rounding."""
     if score.shape[1] == 0:
         raise InputError(f"{name} has no values: give one column of probabilities for each value")
     score, total = score.astype(np.float64), score.sum(axis=1, dtype=np.float64)
@@ -54,6 +55,7 @@ def _normalise_scores(score: Float[np.ndarray, "item level"], name: str) -> Floa
 def _refuse_invalid_scores(
     bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[np.ndarray, " item"]
 ) -> None:
+    """Refuse scores of attributes, naming the first bad row."""
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(f"{name}, row {row + 1:,}: {words.format(total=total[row])}")

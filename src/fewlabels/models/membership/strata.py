@@ -21,7 +21,7 @@ class MergedItems:
     predicted: Int[np.ndarray, " stratum"]  # class of its items
 
     def average(self, values: Float[np.ndarray, "item column"]) -> Float[np.ndarray, "stratum column"]:
-        """Average columns over the items of every stratum."""
+        """Average columns over the items of every stratum of uncertain arms."""
         out = np.empty((len(self.arm), values.shape[1]))
         for i, column in enumerate(values.T):
             inside = _spread_over_places(self.place, column)
@@ -51,5 +51,5 @@ def merge_into_strata(
 
 
 def _spread_over_places(place: Int[np.ndarray, " item"], values: Float[np.ndarray, " item"]) -> csr_array:
-    """Return values as a sparse matrix (item, place)."""
+    """Return values of items as a sparse matrix (item, place), to sum them by stratum."""
     return csr_array((values, (np.arange(len(place)), place)), shape=(len(place), int(place.max()) + 1))

@@ -94,7 +94,7 @@ def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) 
 
 
 def _chi_square(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -> float:
-    """Pearson's chi-square statistic of independence of two attributes."""
+    """Pearson's chi-square statistic of independence of two attributes, by which pairwise terms are chosen."""
     table = np.zeros((one.max() + 1, other.max() + 1))
     np.add.at(table, (one, other), 1.0)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(one)
@@ -102,5 +102,6 @@ def _chi_square(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) 
 
 
 def _make_slices(lengths: list[int], start: int) -> tuple[slice, ...]:
+    """Return the columns of the terms of each attribute or pair."""
     ends = start + np.cumsum([0, *lengths])
     return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))

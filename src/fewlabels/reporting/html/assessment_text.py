@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import is_prior_dominated, list_wide_groups
 from fewlabels.errors import count, join_names
 from fewlabels.text import format_probability

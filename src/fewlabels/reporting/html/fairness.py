@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.definitions import SELECTION, define, display_name
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
+from fewlabels.analyses.fairness.result import Fairness
 from fewlabels.errors import count, join_names
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.next_steps import propose_after_fairness

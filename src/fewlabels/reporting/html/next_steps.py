@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import LARGEST
+from fewlabels.analyses.fairness.result import Fairness
 from fewlabels.analyses.models.result import ModelComparison
 from fewlabels.analyses.provenance import Provenance
 from fewlabels.analyses.rating.result import Rating

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fewlabels.active.simulation.results import Plan
+from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.errors import count
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable

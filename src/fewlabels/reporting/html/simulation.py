@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fewlabels.active.simulation.results import Simulation
+from fewlabels.active.simulation.simulation_result import Simulation
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.html.template import SIMULATED, render

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fewlabels.analyses.rows import Estimate
+from fewlabels.analyses.assessment_rows import Estimate
 from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.ranking import rank_attributes

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Row
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_table, render_warnings
 

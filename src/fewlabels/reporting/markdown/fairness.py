@@ -2,8 +2,8 @@
 
 from math import isnan
 
-from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.analyses.fairness.result import Fairness
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_table, render_warnings
 from fewlabels.text import format_probability

@@ -1,6 +1,6 @@
 """A plan as Markdown: how many more labels a goal needs."""
 
-from fewlabels.active.simulation.results import Plan
+from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import escape, join, render_table, render_warnings
 from fewlabels.reporting.summaries import QUANTILE_COLUMNS, list_quantiles, summarize_plan

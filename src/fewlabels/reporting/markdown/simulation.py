@@ -1,6 +1,6 @@
 """A simulation as Markdown: how many labels every configuration needs to reach its target."""
 
-from fewlabels.active.simulation.results import Simulation
+from fewlabels.active.simulation.simulation_result import Simulation
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import escape, join, render_table, render_warnings
 from fewlabels.reporting.summaries import N_TARGET_NAMES, TARGET_COLUMNS, list_targets, summarize_simulation

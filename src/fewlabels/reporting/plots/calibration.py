@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Row
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import new_axes

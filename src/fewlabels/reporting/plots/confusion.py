@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Entry
+from fewlabels.analyses.assessment_rows import Entry
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label

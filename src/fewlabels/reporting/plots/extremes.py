@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Row
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import spell_metric
 from fewlabels.reporting.plots.style import BLUE, INK, ORANGE, SMALL, label_rows, rows_height

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 from scipy.special import betaincinv
 
-from fewlabels.analyses.fairness.api import CurvePoint, Fairness
 from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.analyses.fairness.result import CurvePoint, Fairness
 from fewlabels.errors import InputError, count
 from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import WIDTH, new_axes

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Row
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_n_shown, spell_metric
 from fewlabels.reporting.plots.rows import draw_overall, draw_rows

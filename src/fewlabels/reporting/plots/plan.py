@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fewlabels.active.simulation.results import Plan
+from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, SMALL, clean_axes

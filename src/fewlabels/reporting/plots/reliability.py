@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Row
+from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level

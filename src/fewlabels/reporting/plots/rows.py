@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.analyses.rows import Estimate, Row
+from fewlabels.analyses.assessment_rows import Estimate, Row
 from fewlabels.analyses.surface.result import Arm
 from fewlabels.reporting.plots.formatting import format_value
 from fewlabels.reporting.plots.style import BLUE, GREY, PALE, SMALL

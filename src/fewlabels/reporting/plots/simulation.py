@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fewlabels.active.simulation.results import Simulation
+from fewlabels.active.simulation.simulation_result import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
 from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, check_format, new_axes

@@ -5,9 +5,9 @@ Compiled equivalent of `fewlabels.distributions.finite_pool.FinitePoolBeta.inter
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.beta_quantiles import beta_quantile
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
-from fewlabels.active.simulation.kernels.quantiles import beta_quantile
-from fewlabels.active.simulation.kernels.queue import Floats, Ints
 from fewlabels.distributions.beta_binomial import EXACT_UP_TO, TIE_TOLERANCE
 from fewlabels.distributions.quantiles import TINY
 

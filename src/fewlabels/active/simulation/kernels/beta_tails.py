@@ -6,8 +6,8 @@ otherwise the threshold bounds its gain.
 
 import math
 
+from fewlabels.active.simulation.kernels.beta_quantiles import TINIEST, beta_cdf, guess_log_odds, solve_log_odds
 from fewlabels.active.simulation.kernels.jit import compiled
-from fewlabels.active.simulation.kernels.quantiles import TINIEST, beta_cdf, guess_log_odds, solve_log_odds
 from fewlabels.active.simulation.kernels.random_variates import draw_beta
 from fewlabels.distributions.randomness import Rng
 

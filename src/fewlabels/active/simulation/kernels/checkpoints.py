@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.interface import observe, plug_in_gain, prepare
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints
 from fewlabels.active.simulation.kernels.jit import entry_point
-from fewlabels.active.simulation.kernels.queue import Floats, Ints
+from fewlabels.active.simulation.kernels.state_interface import observe, plug_in_gain, prepare
 
 
 @entry_point

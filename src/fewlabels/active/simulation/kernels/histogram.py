@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.beta_quantiles import TINIEST, TOLERANCE, cdf_and_derivative, log_beta
+from fewlabels.active.simulation.kernels.item_queue import Floats
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
-from fewlabels.active.simulation.kernels.quantiles import TINIEST, TOLERANCE, cdf_and_derivative, log_beta
-from fewlabels.active.simulation.kernels.queue import Floats
 from fewlabels.distributions.randomness import Rng
 
 N_SLOTS = 32

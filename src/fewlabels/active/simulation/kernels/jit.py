@@ -65,10 +65,12 @@ def implements(stub: Callable[..., Any], state: type) -> Callable[[Function], Fu
 
 
 def _borrow_typed(typing: Any, kind: Any) -> Any:  # noqa: ARG001
+    """Return the type and the compiled code of `borrow`, for Numba."""
     return kind(kind), lambda context, builder, _, given: _clear_owner(context, builder, kind, given[0])
 
 
 def _clear_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Clear the owner of an array, or of all in a named tuple, so that compiled code does not count references."""
     if isinstance(kind, NamedTuple):
         for i, part in enumerate(kind.types):
             borrowed = _clear_owner(context, builder, part, builder.extract_value(value, i))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.active.simulation.kernels.queue import Ints
+from fewlabels.active.simulation.kernels.item_queue import Ints
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class Pool:
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
+        """Number of items of the compiled pool."""
         return len(self.cell)
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
+        """Number of groups of the compiled pool."""
         return len(self.share)
 
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
+        """Number of cells of the compiled pool."""
         return len(self.group)
 
     @property

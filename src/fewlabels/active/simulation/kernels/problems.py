@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.active.simulation.kernels.beta import COMPARISON_GAIN, VALUE_GAIN, VARIANCE_GAIN, BetaState
-from fewlabels.active.simulation.kernels.beta_sums import BetaSumState
-from fewlabels.active.simulation.kernels.dirichlet import DirichletState
-from fewlabels.active.simulation.kernels.layout import make_beta_state, make_beta_sum_state, make_dirichlet_state
+from fewlabels.active.simulation.kernels.beta_state import COMPARISON_GAIN, VALUE_GAIN, VARIANCE_GAIN, BetaState
+from fewlabels.active.simulation.kernels.beta_sum_state import BetaSumState
+from fewlabels.active.simulation.kernels.dirichlet_state import DirichletState
+from fewlabels.active.simulation.kernels.item_queue import Ints
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.pruning import PruningTable
-from fewlabels.active.simulation.kernels.queue import Ints
+from fewlabels.active.simulation.kernels.state_layout import make_beta_state, make_beta_sum_state, make_dirichlet_state
 
 PerItem = Float[np.ndarray, " item"]
 PerCell = Float[np.ndarray, " cell"]
@@ -32,16 +32,16 @@ class Problem(Protocol):
 
     @property
     def pool(self) -> Pool:
-        """Items."""
+        """Items of the labelling problem."""
         ...
 
     @property
     def eligible_groups(self) -> Ints:
-        """Groups that can be chosen."""
+        """Groups that can be chosen in the labelling problem."""
         ...
 
     def start(self) -> KernelState:
-        """Return the state before any label, for one run."""
+        """Return the state of a labelling problem before any label, for one run."""
         ...
 
 
@@ -55,26 +55,27 @@ def copy_state(state: State) -> State:
 
 @dataclass(frozen=True)
 class _StoredState:
-    """A problem that builds its state once."""
+    """A labelling problem that builds its state once."""
 
     pool: Pool
 
     @cached_property
     def _state(self) -> KernelState:
+        """The state of the labelling problem before any label, kept for all runs."""
         raise NotImplementedError
 
     def start(self) -> KernelState:
-        """Return the state before any label, for one run."""
+        """Return the state of the labelling problem before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
 class _AllGroups(_StoredState):
-    """A problem in which every group can be chosen."""
+    """A labelling problem in which every group can be chosen."""
 
     @property
     def eligible_groups(self) -> Ints:
-        """All groups."""
+        """All groups: each can be chosen in the labelling problem."""
         return np.arange(self.pool.n_groups)
 
 
@@ -89,6 +90,7 @@ class Rate(_AllGroups):
 
     @cached_property
     def _state(self) -> BetaState:
+        """The state of the problem to find extreme rates: one Beta per group."""
         return make_beta_state(self.pool, self.alpha, self.beta, self.right, VALUE_GAIN, slope=self.sign)
 
 
@@ -104,6 +106,7 @@ class CalibrationError(_AllGroups):
 
     @cached_property
     def _state(self) -> BetaSumState:
+        """The state of the problem to find large calibration errors: several Betas per group."""
         kink = self.sign * self.pool.weight
         return make_beta_sum_state(self.pool, self.alpha, self.beta, self.right, kink=kink, score=self.score)
 
@@ -119,6 +122,7 @@ class Cost(_AllGroups):
 
     @cached_property
     def _state(self) -> DirichletState:
+        """The state of the problem to find large expected costs: a Dirichlet per cell."""
         slope = self.sign * self.pool.weight
         return make_dirichlet_state(self.pool, self.alpha, self.label, slope=slope, price=self.price)
 
@@ -134,6 +138,7 @@ class Variance(_AllGroups):
 
     @cached_property
     def _state(self) -> BetaState | BetaSumState:
+        """The state of the problem to estimate rates: a Beta per cell, with variance gains."""
         scale = self.pool.share[self.pool.group] * self.coefficient
         if self.pool.has_one_cell_per_group:
             return make_beta_state(self.pool, self.alpha, self.beta, self.right, VARIANCE_GAIN, scale=scale)
@@ -150,6 +155,7 @@ class ShareVariance(_AllGroups):
 
     @cached_property
     def _state(self) -> DirichletState:
+        """The state of the problem to estimate shares of classes: a Dirichlet per cell, with variance gains."""
         scale = self.pool.share[self.pool.group] * self.coefficient
         return make_dirichlet_state(self.pool, self.alpha, self.label, scale=scale)
 
@@ -167,11 +173,12 @@ class RopeComparison(_StoredState):
 
     @property
     def eligible_groups(self) -> Ints:
-        """The two compared groups."""
+        """The two groups that the problem compares."""
         return np.array([self.a, self.b])
 
     @cached_property
     def _state(self) -> BetaState:
+        """The state of the problem to compare two groups: one Beta each."""
         return make_beta_state(
             self.pool, self.alpha, self.beta, self.right, COMPARISON_GAIN, compared=(self.a, self.b), margin=self.margin
         )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewlabels.active.simulation.kernels.beta_quantiles import TINIEST
 from fewlabels.active.simulation.kernels.histogram import (
     EDGES,
     N_SLOTS,
@@ -18,9 +19,8 @@ from fewlabels.active.simulation.kernels.histogram import (
     discretize_betas,
     draw_within_slot,
 )
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints, Record, Records
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point, force_inlined
-from fewlabels.active.simulation.kernels.quantiles import TINIEST
-from fewlabels.active.simulation.kernels.queue import Floats, Ints, Record, Records
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.distributions.randomness import Rng
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
-from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
 TIE = 1e-9  # differences up to this are rounding errors, relative to the largest value
 OUT, SURE, CHOSEN, SPARE = range(4)

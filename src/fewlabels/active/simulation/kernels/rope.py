@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.beta_quantiles import cdf_and_derivative, log_beta
+from fewlabels.active.simulation.kernels.item_queue import Floats
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
-from fewlabels.active.simulation.kernels.quantiles import cdf_and_derivative, log_beta
-from fewlabels.active.simulation.kernels.queue import Floats
 
 N_NODES = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.item_queue import Ints, Records
 from fewlabels.active.simulation.kernels.jit import compiled
-from fewlabels.active.simulation.kernels.queue import Ints, Records
 from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.distributions.randomness import Rng
 
@@ -20,7 +20,7 @@ class TopGroups(NamedTuple):
 
 
 def make_top(m: int) -> TopGroups:
-    """Allocate space for m groups."""
+    """Allocate space for the m top groups."""
     return TopGroups(np.zeros(m, dtype=TOP_ENTRY), np.zeros(1, np.int64))
 
 
@@ -39,7 +39,7 @@ def entry_threshold(top: TopGroups) -> float:
 
 @compiled
 def insert_if_top(rng: Rng, top: TopGroups, group: int, gain: float) -> None:
-    """Insert a group if it is among the m best."""
+    """Insert a group if it is among the m top groups."""
     floor = entry_threshold(top)
     if gain < floor:
         return
@@ -63,7 +63,7 @@ def insert_if_top(rng: Rng, top: TopGroups, group: int, gain: float) -> None:
 
 @compiled
 def shuffle_top(rng: Rng, top: TopGroups) -> None:
-    """Shuffle the groups, so that a truncated round favours none of them."""
+    """Shuffle the top groups, so that a truncated round favours none of them."""
     for i in range(top.taken[0] - 1, 0, -1):
         j = draw_index(rng, i + 1)
         top.entries[i].group, top.entries[j].group = top.entries[j].group, top.entries[i].group

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.item_queue import Record, Records
 from fewlabels.active.simulation.kernels.jit import compiled, force_inlined
-from fewlabels.active.simulation.kernels.queue import Record, Records
 from fewlabels.active.simulation.kernels.random_variates import draw_integer_gamma
 from fewlabels.distributions.randomness import Rng
 

@@ -74,6 +74,7 @@ class OutcomeSampler:
         return height
 
     def _draw(self, rng: Rng, n: int) -> tuple[Shares, Sizes]:
+        """Draw a block of outcomes: of exactly the pool's items, or of the population."""
         chance = self.draw_chances(rng, n)
         return self._complete_pool(rng, chance) if self.finite_pool else self._weigh(rng, chance)
 
@@ -122,11 +123,13 @@ class OutcomeSampler:
         return (values @ self._placement).reshape(len(values), self.n_cells, self._n_outcomes)
 
     def _with_none(self, sums: Shares, cells: Sizes) -> Shares:
+        """Set the last outcome: no model is right on the items that no other outcome has."""
         sums[:, :, -1] = np.maximum(cells - sums[:, :, :-1].sum(axis=2), 0.0)
         return sums
 
     @property
     def _n_outcomes(self) -> int:
+        """Number of outcomes: each model is the first that is right, or none is."""
         return self.fit.design.n_models + 1
 
     @cached_property
@@ -137,10 +140,12 @@ class OutcomeSampler:
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " stratum"]:
+        """Index of every stratum's first pair, for the sampler's sums."""
         return np.searchsorted(self._pairs[0], np.arange(len(self.cell)))
 
     @cached_property
     def _features(self) -> tuple[Float[np.ndarray, "pair term"], Float[np.ndarray, "pair effect"]]:
+        """Features of the terms and effects of every pair whose outcomes are sampled."""
         design, (stratum, candidate) = self.fit.design, self._pairs
         terms, effects = [], []
         for start in range(0, len(self.cell), ROWS):

@@ -44,7 +44,7 @@ class Attribution:
         *,
         seed: int = 0,
     ) -> csr_array:
-        """P(arm | item), one row per item; items with known attributes get probability 1 of their arm."""
+        """Attribute items to arms: P(arm | item), a row per item; known items get probability 1 of their arm."""
         sizes = tuple(score.shape[1] for score in scores)
         if sizes != self.considered.sizes:
             raise InputError(
@@ -64,7 +64,7 @@ class Attribution:
         return _set_known(chance, self.considered.find(gold), gold_rows)
 
     def _probabilities(self, evidence: LogScores) -> Float[np.ndarray, "item arm"]:
-        """P(arm | item) as a dense matrix, in single precision for speed."""
+        """P(arm | item) of the attribution as a dense matrix, in single precision for speed."""
         tempered = tuple((t * log).astype(np.float32) for t, log in zip(self.temperatures, evidence, strict=True))
         logits = self.considered.sum_over_attributes(tempered)
         logits += self.potential.astype(np.float32)
@@ -75,7 +75,7 @@ class Attribution:
 
 
 def _sparsify_arm_weights(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
-    """Keep large probabilities; sample small ones systematically, with the threshold as their weight."""
+    """Keep large probabilities of an attribution; sample small ones, with the threshold as their weight."""
     improbable = np.where(chance < SPARSITY_THRESHOLD, chance, 0.0)
     passed = np.floor(
         np.cumsum(improbable, axis=1, dtype=np.float64) / SPARSITY_THRESHOLD + rng.random((len(chance), 1))
@@ -88,6 +88,7 @@ def _sparsify_arm_weights(rng: np.random.Generator, chance: Float[np.ndarray, "i
 
 
 def _stack_arm_weights(parts: list[Part], n_arms: int) -> csr_array:
+    """Stack blocks of sparse attributions, P(arm | item), to one matrix."""
     values, arm, n_kept = (np.concatenate(column) for column in zip(*parts, strict=True))
     ends = np.concatenate([[0], np.cumsum(n_kept)])
     small = np.int32 if ends[-1] < np.iinfo(np.int32).max else np.int64
@@ -95,7 +96,7 @@ def _stack_arm_weights(parts: list[Part], n_arms: int) -> csr_array:
 
 
 def _set_known(chance: csr_array, arm: Int[np.ndarray, " gold"], rows: Int[np.ndarray, " gold"]) -> csr_array:
-    """Replace the rows of known items by probability 1 of their arm."""
+    """Replace the attribution of known items by probability 1 of their arm."""
     others = np.ones((chance.shape[0], 1), dtype=np.float32)
     others[rows] = 0.0
     whole = csr_array((np.ones(len(rows), dtype=np.float32), (rows, arm)), shape=chance.shape)

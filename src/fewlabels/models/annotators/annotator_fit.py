@@ -65,7 +65,7 @@ class AnnotatorFit:
 
     @property
     def warning(self) -> str | None:
-        """A warning where the chains disagree, or have too few effective draws for an interval."""
+        """A warning where the chains of the annotator fit disagree, or have too few effective draws for an interval."""
         found = self.diagnostics
         if found.is_exact or (found.rhat < MAX_RHAT and found.ess > MIN_ESS):
             return None
@@ -77,7 +77,7 @@ class AnnotatorFit:
 
     @property
     def health(self) -> dict[str, float | int]:
-        """R-hat and effective draws, as plain data."""
+        """R-hat and effective draws of the annotator fit, as plain data."""
         return {"rhat": self.diagnostics.rhat, "ess": self.diagnostics.ess, "chains": self.n_chains}
 
     @property
@@ -96,7 +96,7 @@ class AnnotatorFit:
         return f"{self.claim}; accuracy: {said}{more}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the annotator fit as plain data."""
         return {
             "n_shared": self.vote_matrix.n_shared, "errs": self.errs, "sentence": self.say(level),
             "people": [asdict(one) for one in self.rate(level)], "health": self.health,

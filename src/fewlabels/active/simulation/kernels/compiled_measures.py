@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float, Int
 
 from fewlabels.active.simulation.kernels.beta_binomial import measure_coverage
 from fewlabels.active.simulation.kernels.checkpoints import trace_gains, trace_outcomes, trace_squared_errors
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate, RopeComparison, ShareVariance
-from fewlabels.active.simulation.kernels.queue import Floats, Ints
 from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 
@@ -27,22 +27,22 @@ class BinaryProblem(Protocol):
 
     @property
     def pool(self) -> Pool:
-        """Items."""
+        """Items of the problem that is measured."""
         ...
 
     @property
     def right(self) -> Float[np.ndarray, " item"]:
-        """Outcomes."""
+        """Outcomes of the problem that is measured."""
         ...
 
     @property
     def alpha(self) -> Float[np.ndarray, " cell"]:
-        """Prior pseudo-counts of right outcomes."""
+        """Prior pseudo-counts of right outcomes of the measured problem."""
         ...
 
     @property
     def beta(self) -> Float[np.ndarray, " cell"]:
-        """Prior pseudo-counts of wrong outcomes."""
+        """Prior pseudo-counts of wrong outcomes of the measured problem."""
         ...
 
 
@@ -145,6 +145,7 @@ def verdict_probabilities(
 
 
 def _region_probabilities(problem: RopeComparison, counts: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 3"]:
+    """Compiled probabilities of below, equivalent and above, given counts of both groups."""
     (a, b), (right, n) = (problem.a, problem.b), counts.T
     alpha, beta = problem.alpha[[a, b]] + right, problem.beta[[a, b]] + n - right
     below, above = region_probabilities(alpha[0], beta[0], alpha[1], beta[1], problem.margin)
@@ -154,24 +155,29 @@ def _region_probabilities(problem: RopeComparison, counts: Float[np.ndarray, "2 
 def _mean(
     problem: BinaryProblem, counts: Float[np.ndarray, "checkpoint cell 2"]
 ) -> Float[np.ndarray, "checkpoint cell"]:
+    """Posterior means of the cells at every checkpoint, for compiled measures."""
     return (problem.alpha + counts[:, :, 0]) / (problem.alpha + problem.beta + counts[:, :, 1])
 
 
 def _calibration_error(problem: CalibrationError, mean: Floats, bins: Ints) -> Floats:
+    """Calibration error of bins at every checkpoint, for its compiled measure."""
     gaps = _cell_share(problem.pool) * (mean - problem.score)
     return np.array([np.abs(np.bincount(bins, weights=row)).sum() for row in gaps])
 
 
 def _cell_share(pool: Pool) -> Floats:
+    """Share of every cell in the pool, for compiled measures."""
     return pool.share[pool.group] * pool.weight
 
 
 def _average(pool: Pool, right: Floats) -> Floats:
+    """Share of right outcomes of every cell, from all labels, for compiled measures."""
     n = np.bincount(pool.cell, minlength=pool.n_cells)
     return np.bincount(pool.cell, weights=right, minlength=pool.n_cells) / np.maximum(n, 1)
 
 
 def _shares(pool: Pool, label: Ints, n_classes: int) -> Floats:
+    """Shares of classes in every cell, from all labels, for compiled measures."""
     pairs = np.bincount(pool.cell * n_classes + label, minlength=pool.n_cells * n_classes)
     counts = pairs.reshape(pool.n_cells, n_classes)
     return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

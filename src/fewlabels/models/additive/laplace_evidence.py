@@ -1,7 +1,7 @@
 """The evidence (marginal likelihood) of scales, and the posterior of all effects given scales, by Laplace.
 
 The posterior is centred at its mean; where a normal at the mode contradicts labels, it is found by expectation
-propagation instead. `laplace` searches and averages over scales.
+propagation instead. `fit` searches and averages over scales.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from fewlabels.models.additive.arm_quadrature import correct_evidence
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms
 from fewlabels.models.additive.expectation_propagation import Sites
-from fewlabels.models.additive.fit import ConditionalFit
+from fewlabels.models.additive.fit_result import ConditionalFit
 from fewlabels.models.additive.schur_complement import ArmElimination, JointPrecision, propagate_variance
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.laplace_check import find_contradicted
@@ -38,7 +38,7 @@ class Evaluation:
 
     @property
     def mean(self) -> ConditionalFit:
-        """The fit centred at the mean instead of the mode: the posterior is skewed, as probabilities are bounded."""
+        """The Laplace fit centred at the mean, not the mode: the posterior is skewed, as probabilities are bounded."""
         terms, own = self.mean_shift
         return replace(self.conditional, terms=self.conditional.terms + terms, own=self.conditional.own + own)
 
@@ -58,11 +58,11 @@ class LaplaceEvidence:
         return self.algebra.labelled
 
     def begin(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> None:
-        """Set the start of the next search for the mode."""
+        """Set the start of the next search for the mode of terms and arm effects."""
         self.terms, self.own = terms, own
 
     def evaluate(self, at: Scales) -> Evaluation:
-        """Compute the log evidence and its gradient."""
+        """Compute the Laplace approximation of the log evidence of scales, and its gradient."""
         self.n_evaluations += 1
         prior_precision, arm_prior_precision = self._term_prior_precisions(at), float(np.exp(-2 * at[self.priors.n]))
         value, right, joint = self._find_mode(prior_precision, arm_prior_precision)
@@ -114,14 +114,14 @@ class LaplaceEvidence:
         )
 
     def describe(self, evaluation: Evaluation) -> ConditionalFit:
-        """Return the fit centred at the mean; by EP where the normal at the mode contradicts labels."""
+        """Return the fit centred at the mean; by expectation propagation where Laplace's normal contradicts labels."""
         seen, mean = self.evidence, evaluation.mean
         at, sd = self.logits(mean.terms, mean.own), np.sqrt(evaluation.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
         return self._propagate(evaluation.conditional) if contradicted else mean
 
     def _propagate(self, conditional: ConditionalFit) -> ConditionalFit:
-        """Run expectation propagation from the mode until logits no longer change."""
+        """Run expectation propagation from Laplace's mode until logits no longer change."""
         seen, prior_precision, arm_prior_precision = (
             self.evidence,
             self._term_prior_precisions(conditional.scales),
@@ -181,7 +181,7 @@ class LaplaceEvidence:
     ) -> tuple[float, Float[np.ndarray, " stratum"], JointPrecision]:
         """Find the mode by Newton's method; return the log posterior, P(right) and the joint precision there."""
         at, point = maximize_newton(
-            lambda at: _PosteriorPoint(self, at, prior_precision, arm_prior_precision),
+            lambda at: _TermsPoint(self, at, prior_precision, arm_prior_precision),
             np.concatenate([self.terms, self.own]), lambda point: point.step,
             max_steps=MOST_STEPS, max_halvings=MAX_HALVINGS, min_expected_gain=2 * CLOSE,
         )  # fmt: skip
@@ -204,8 +204,8 @@ class LaplaceEvidence:
         return np.exp(-2 * log_spread)
 
 
-class _PosteriorPoint:
-    """Log posterior of terms and arm effects, given scales; what only a Newton step needs is computed on demand."""
+class _TermsPoint:
+    """Log posterior of terms and arm effects that Laplace's approximation maximizes; a Newton step's parts are lazy."""
 
     def __init__(
         self, problem: LaplaceEvidence, at: Parameters, prior_precision: Terms, arm_prior_precision: float
@@ -222,18 +222,18 @@ class _PosteriorPoint:
 
     @cached_property
     def right(self) -> Float[np.ndarray, " stratum"]:
-        """P(right) of every stratum."""
+        """P(right) of every stratum at a point of the search for Laplace's mode."""
         return expit(self.logits)
 
     @cached_property
     def joint(self) -> JointPrecision:
-        """Joint precision of terms and arm effects."""
+        """Joint precision of terms and arm effects, for Laplace's approximation."""
         weight = self.problem.evidence.total * self.right * (1 - self.right) + MIN_WEIGHT
         return self.problem.algebra.eliminate(weight, self.prior_precision, self.arm_prior_precision)
 
     @cached_property
     def gradient(self) -> Parameters:
-        """Gradient of the log posterior, arms last."""
+        """Gradient of the log posterior of terms and arm effects, arms last."""
         seen = self.problem.evidence
         residual = seen.right - seen.total * self.right
         arms = self.problem.algebra.sum_by_arm(seen.share * residual) - self.arm_prior_precision * self.own
@@ -241,7 +241,7 @@ class _PosteriorPoint:
 
     @property
     def step(self) -> Parameters:
-        """Newton step of terms and arm effects."""
+        """Newton step of terms and arm effects towards Laplace's mode."""
         terms, arms = self.problem.split(self.gradient)
         step = np.linalg.solve(self.joint.terms, self.joint.eliminate_arms(terms, arms))
         return np.concatenate([step, self.joint.substitute(step, arms)])

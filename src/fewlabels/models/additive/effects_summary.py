@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.fit import Fit
+from fewlabels.models.additive.fit_result import AdditiveFit
 from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid, spline_basis, to_logit
 
 COMBINATION = "combination"  # the name of the arms' random effect
@@ -29,12 +29,12 @@ class EffectsSummary:
     """Scales of all effects, and the strength of the prior that they make for each cell."""
 
     design: AdditiveDesign
-    fit: Fit
+    fit: AdditiveFit
     worth: Float[np.ndarray, " cell"]  # strength of the prior of each cell, in labels
 
     @property
     def strength(self) -> float:
-        """Median strength of the prior of a cell, in labels."""
+        """Median strength of the prior that the effects make for a cell, in labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @cached_property
@@ -43,7 +43,7 @@ class EffectsSummary:
         return list_scales(self.design.effects, self.fit)
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
-        """Return the calibration curve over the range of the scores."""
+        """Return the calibration curve among the effects, over the range of the scores."""
         if self.design.items.knots is None:
             return ()
         score, mode = self.design.strata.score, self.fit.mode
@@ -53,7 +53,7 @@ class EffectsSummary:
         )
 
     def say(self, level: float = 0.95) -> str:  # noqa: ARG002
-        """Return the summary as a sentence."""
+        """Return the summary of the effects as a sentence."""
         *effects, own = self.scales
         largest = ", ".join(f"{' × '.join(one.attributes)} ({one.scale:.2f})" for one in effects[:MOST_NAMED])
         named = f"accuracy differs most by {largest}, in logits; " if effects else ""
@@ -63,7 +63,7 @@ class EffectsSummary:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the summary of the effects as plain data."""
         return {
             "strength": self.strength,
             "scales": [{"attributes": list(one.attributes), "scale": one.scale} for one in self.scales],
@@ -72,8 +72,8 @@ class EffectsSummary:
         }
 
 
-def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
-    """Explain an additive model by the scales of its effects, largest first; that of the random effect is last.
+def list_scales(effects: Effects, found: AdditiveFit) -> tuple[Scale, ...]:
+    """Summarize an additive model by the scales of its effects, largest first; that of the random effect is last.
 
     Pairs are left out where a model without interactions is more probable.
     """

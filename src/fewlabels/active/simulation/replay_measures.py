@@ -13,7 +13,7 @@ from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.simulation.kernels.reciprocal_ranks import TIE
-from fewlabels.active.simulation.replay import Run
+from fewlabels.active.simulation.replay import ReplayRun
 from fewlabels.metrics.metric import Metric, confusion, ece
 from fewlabels.models.posterior import Posterior
 
@@ -23,7 +23,7 @@ HIGHER_IS_BETTER = {"mrr", "found", "correct", "coverage", "near_best"}  # highe
 ROUNDING = 1e-9
 
 
-def choose_measures(goal: Goal) -> Callable[[Run, Posterior], Measures]:
+def choose_measures(goal: Goal) -> Callable[[ReplayRun, Posterior], Measures]:
     """Return the measures of a goal in a replay."""
     if isinstance(goal, FindWorst):
         return measure_identification
@@ -34,7 +34,7 @@ def choose_measures(goal: Goal) -> Callable[[Run, Posterior], Measures]:
     return measure_confusion if goal.metric is confusion else measure_estimates
 
 
-def measure_estimates(run: Run, posterior: Posterior) -> Measures:
+def measure_estimates(run: ReplayRun, posterior: Posterior) -> Measures:
     """Measure a replay's estimates: weighted RMSE of posterior means; coverage and width of intervals.
 
     Groups with an undefined metric even with every label are left out.
@@ -52,7 +52,7 @@ def measure_estimates(run: Run, posterior: Posterior) -> Measures:
     }
 
 
-def measure_confusion(run: Run, posterior: Posterior) -> Measures:
+def measure_confusion(run: ReplayRun, posterior: Posterior) -> Measures:
     """Measure a replay's confusion matrix: RMSE of columns; coverage and width for P(right prediction)."""
     counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
@@ -61,7 +61,7 @@ def measure_confusion(run: Run, posterior: Posterior) -> Measures:
     return measure_estimates(run, posterior) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
 
 
-def measure_calibration(run: Run, posterior: Posterior) -> Measures:
+def measure_calibration(run: ReplayRun, posterior: Posterior) -> Measures:
     """Measure a replay's ECE: its relative error overall, from posterior means of the bins."""
     weight = posterior.evaluation.cells.n_items[None].astype(np.float64)
     counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
@@ -72,7 +72,7 @@ def measure_calibration(run: Run, posterior: Posterior) -> Measures:
     return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
 
 
-def measure_identification(run: Run, posterior: Posterior) -> Measures:
+def measure_identification(run: ReplayRun, posterior: Posterior) -> Measures:
     """Measure a replay's search: mean reciprocal rank of the true m groups, and whether all are found.
 
     Undefined groups are left out.
@@ -86,7 +86,7 @@ def measure_identification(run: Run, posterior: Posterior) -> Measures:
     return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
 
 
-def measure_verdict(run: Run, posterior: Posterior) -> Measures:
+def measure_verdict(run: ReplayRun, posterior: Posterior) -> Measures:
     """Measure a replay's verdict: is the most probable (below, equivalent, above) the true one on the pool?
 
     A tie counts as no verdict.
@@ -97,7 +97,7 @@ def measure_verdict(run: Run, posterior: Posterior) -> Measures:
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 
-def measure_true_verdict(run: Run) -> str | None:
+def measure_true_verdict(run: ReplayRun) -> str | None:
     """Measure the true verdict on the pool, for `measure_verdict`; None if the metric is undefined in a group."""
     goal = run.goal
     assert isinstance(goal, Compare)
@@ -130,19 +130,19 @@ def mean_reciprocal_rank(estimate: Float[np.ndarray, " group"], truth: Float[np.
 def _choose_among_tied(
     sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
 ) -> Int[np.ndarray, " sought"]:
-    """Complete the m groups with those tied in truth, by largest estimate."""
+    """Complete the m groups of a replay's truth with those tied in it, by largest estimate."""
     (candidates,) = np.nonzero(tied)
     best = candidates[np.argsort(-estimate[candidates], kind="stable")][: m - int(sure.sum())]
     return np.concatenate([np.nonzero(sure)[0], best])
 
 
 def _mean_of_metric(posterior: Posterior) -> Float[np.ndarray, " group"]:
-    """Return the metric at the posterior means of the cells (002); for averages, this is its posterior mean."""
+    """Return the metric at the cells' posterior means, which measure a replay (002); for averages it is its mean."""
     return posterior.values(_mean_of_cells(posterior)[None])[0]
 
 
 def _mean_of_cells(posterior: Posterior) -> Float[np.ndarray, "cell ..."]:
-    """Return posterior means for the population, as in 002; for a learning prior, for the finite pool."""
+    """Return the posterior means that measure a replay: of the population, as in 002; if the prior learns, of the pool."""
     return posterior.belief.mean() if posterior.unlabelled is None else posterior.cell_posterior.mean()
 
 

@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.interface import (
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
+from fewlabels.active.simulation.kernels.pruning import (
+    PruningTable,
+    draw_pruned_gain,
+    draw_top_pruned,
+    update_pruning_table,
+)
+from fewlabels.active.simulation.kernels.random_variates import draw_beta
+from fewlabels.active.simulation.kernels.state_interface import (
     draw_all_groups,
     draw_gain,
     draw_quantile,
@@ -22,15 +31,6 @@ from fewlabels.active.simulation.kernels.interface import (
     standard_deviation,
     upper_gain,
 )
-from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
-from fewlabels.active.simulation.kernels.pruning import (
-    PruningTable,
-    draw_pruned_gain,
-    draw_top_pruned,
-    update_pruning_table,
-)
-from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
-from fewlabels.active.simulation.kernels.random_variates import draw_beta
 from fewlabels.active.simulation.kernels.top_groups import TopGroups
 from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
 from fewlabels.distributions.randomness import Rng
@@ -94,13 +94,13 @@ def set_beta_sum_bounds(state: BetaSumState, group: int) -> None:
 
 @implements(is_linked, BetaSumState)
 def is_beta_sum_linked(state: BetaSumState) -> bool:  # noqa: ARG001
-    """Gains of groups that are sums over Betas are independent."""
+    """Are the gains of groups linked in a state of sums over Betas? No: they are independent."""
     return False
 
 
 @implements(is_quantile_sampled, BetaSumState)
 def is_beta_sum_quantile_sampled(state: BetaSumState) -> bool:  # noqa: ARG001
-    """Quantiles of sums have no closed form."""
+    """Does a state of sums over Betas draw its quantiles? Yes: sums have no closed form."""
     return True
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import CountTable
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.joint_outcomes.model_standing import ModelStanding
 
 
 @dataclass(frozen=True, eq=False)

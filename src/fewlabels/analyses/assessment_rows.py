@@ -45,14 +45,14 @@ class Row:
 
     @property
     def ranks(self) -> str:
-        """The interval of ranks as text."""
+        """The interval of the row's ranks as text."""
         if self.rank_low is None or self.rank_high is None:
             return "–"
         return f"{self.rank_low:,}" if self.rank_low == self.rank_high else f"{self.rank_low:,}–{self.rank_high:,}"
 
     @property
     def chance_of_worst(self) -> str:
-        """P(worst) as text."""
+        """P(worst) of the row as text."""
         return format_probability(self.p_worst)
 
 
@@ -85,7 +85,7 @@ def estimate_groups(tally: CountTable, posterior: Posterior, *, level: float, m:
 
 
 def _rank_groups(posterior: Posterior, level: float, m: int) -> list[dict[str, Any]]:
-    """P(worst), P(best) and rank intervals of every group; groups with an undefined metric are left out.
+    """P(worst), P(best) and rank intervals for an assessment's rows; groups with an undefined metric are left out.
 
     P(worst) is None where fewer than m groups have a defined metric.
     """
@@ -116,6 +116,7 @@ def estimate_overall(
 
 
 def _overall_mean(tally: CountTable, metric: Metric, posterior: Posterior, rows: tuple[Row, ...]) -> float:
+    """Return the mean of the overall row: the rows' own means, weighted, where groups are single cells."""
     per_class = isinstance(metric, ClassRate) and tally.by == "predicted"
     if not metric.is_cell_accuracy or per_class or not posterior.sums_cells:
         return float(posterior.overall.mean()[0])

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.beta import BETA_RECORD, BetaState
-from fewlabels.active.simulation.kernels.beta_sums import BETA_CELL, BetaSumState
-from fewlabels.active.simulation.kernels.dirichlet import DirichletState
+from fewlabels.active.simulation.kernels.beta_state import BETA_RECORD, BetaState
+from fewlabels.active.simulation.kernels.beta_sum_state import BETA_CELL, BetaSumState
+from fewlabels.active.simulation.kernels.dirichlet_state import DirichletState
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints, Records
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.pruning import make_pruning_table
-from fewlabels.active.simulation.kernels.queue import Floats, Ints, Records
 from fewlabels.active.simulation.kernels.weighted_shares import CLASS_RECORD, DIRICHLET_CELL, PART
 from fewlabels.distributions.quantiles import TINY
 
@@ -126,4 +126,5 @@ def make_alias(chance: Floats) -> tuple[Floats, Ints]:
 
 
 def _as_contiguous(right: Floats) -> Floats:
+    """Return contiguous floats, as the layout of states needs."""
     return np.ascontiguousarray(right, dtype=np.float64)

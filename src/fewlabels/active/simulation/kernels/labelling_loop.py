@@ -1,6 +1,6 @@
 """The labelling loop: a rule chooses groups, a random item of each is labelled, the posterior is updated.
 
-Written against `interface`, and compiled once per kind of state.
+Written against `state_interface`, and compiled once per kind of state.
 """
 
 from typing import Any
@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fewlabels.active.simulation.kernels.interface import (
+from fewlabels.active.simulation.kernels.item_queue import (
+    Ints,
+    ItemQueue,
+    draw_item,
+    enter_draw_order,
+    leave_draw_order,
+    make_item_queue,
+    move_in_draw_order,
+)
+from fewlabels.active.simulation.kernels.jit import borrow, entry_point, inlined
+from fewlabels.active.simulation.kernels.problems import Problem
+from fewlabels.active.simulation.kernels.random_variates import draw_index
+from fewlabels.active.simulation.kernels.rules import Rule, RuleKind
+from fewlabels.active.simulation.kernels.state_interface import (
     draw_top,
     is_linked,
     is_quantile_sampled,
@@ -19,19 +32,6 @@ from fewlabels.active.simulation.kernels.interface import (
     standard_deviation,
     upper_gain,
 )
-from fewlabels.active.simulation.kernels.jit import borrow, entry_point, inlined
-from fewlabels.active.simulation.kernels.problems import Problem
-from fewlabels.active.simulation.kernels.queue import (
-    Ints,
-    ItemQueue,
-    draw_item,
-    enter_draw_order,
-    leave_draw_order,
-    make_item_queue,
-    move_in_draw_order,
-)
-from fewlabels.active.simulation.kernels.random_variates import draw_index
-from fewlabels.active.simulation.kernels.rules import Rule, RuleKind
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, insert_if_top, make_top, shuffle_top
 from fewlabels.distributions.randomness import Rng
 

@@ -24,7 +24,7 @@ Parts = Float[np.ndarray, "draw group part"]
 
 @dataclass(frozen=True)
 class Masses:
-    """Draws of the number of items and of positives in every stratum."""
+    """Draws of the number of items and of positives in every stratum, from which metrics of groups are computed."""
 
     strata: Strata
     items: Float[np.ndarray, "#draw stratum"]
@@ -32,7 +32,7 @@ class Masses:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """Sums of the four outcomes in every group."""
+        """Sums of the four outcomes in every group, for its metrics."""
         n = 2 * len(self.strata.groups)
         positive, items = (sum_strata(values, self.strata.cell, n) for values in (self.positive, self.items))
         negative = items - positive
@@ -40,26 +40,26 @@ class Masses:
 
 
 @runtime_checkable
-class Quantity(Protocol):
+class GroupMetric(Protocol):
     """A metric of groups, computed from parts that are additive over groups."""
 
     @property
     def name(self) -> str:
-        """Its name on the command line and in results."""
+        """The metric's name on the command line and in results."""
         ...
 
     def gather(self, masses: Masses) -> Parts:
-        """Its parts in each group."""
+        """The parts of the metric in each group."""
         ...
 
     def evaluate(self, parts: Parts) -> Values:
-        """Its value; NaN where it is undefined."""
+        """The metric's value; NaN where it is undefined."""
         ...
 
 
 @dataclass(frozen=True)
-class Rate:
-    """The ratio of a part to a whole, both sums of outcomes.
+class GroupRate:
+    """A metric of groups that is the ratio of a part to a whole, both sums of outcomes.
 
     >>> RATES["tpr"].whole
     ('fn', 'tp')
@@ -70,21 +70,21 @@ class Rate:
     whole: tuple[str, ...]
 
     def gather(self, masses: Masses) -> Parts:
-        """Sum part and whole."""
+        """Sum part and whole of the rate in each group."""
         return self.select(masses.outcomes)
 
     def select(self, outcomes: Outcomes) -> Parts:
-        """Sum the outcomes of part and whole."""
+        """Sum the outcomes of part and whole of the rate."""
         chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
         return np.stack([outcomes[:, :, which].sum(axis=2) for which in chosen], axis=2)
 
     def evaluate(self, parts: Parts) -> Values:
-        """Divide."""
+        """Divide the parts of the rate by the wholes."""
         return _divide(parts[:, :, 0], parts[:, :, 1])
 
 
 @dataclass(frozen=True)
-class OutcomeMetric:
+class GroupOutcomeMetric:
     """Any other metric of the registry or of the user, evaluated on the four outcomes."""
 
     metric: Metric
@@ -95,39 +95,39 @@ class OutcomeMetric:
         return self.metric.name
 
     def gather(self, masses: Masses) -> Parts:
-        """Sum the outcomes."""
+        """Sum the outcomes of each group."""
         return masses.outcomes
 
     def evaluate(self, parts: Parts) -> Values:
-        """Evaluate the metric."""
+        """Evaluate the metric on the outcomes of each group."""
         return evaluate_outcomes(self.metric, parts)
 
 
 @dataclass(frozen=True)
-class Balance:
+class BalanceOfScores:
     """The mean score of the items of one true class (Kleinberg, Mullainathan and Raghavan)."""
 
     name: str
     truth: bool
 
     def gather(self, masses: Masses) -> Parts:
-        """Sum the scores of the positive or negative items, and their number."""
+        """Sum the scores of the positive or negative items of each group, and their number."""
         chosen, strata = masses.positive if self.truth else masses.items - masses.positive, masses.strata
         return np.stack([sum_strata(values, strata.group, len(strata.groups)) for values in (chosen * strata.score, chosen)], axis=2)  # fmt: skip
 
     def evaluate(self, parts: Parts) -> Values:
-        """Divide."""
+        """Divide the sums of scores of each group by the items."""
         return _divide(parts[:, :, 0], parts[:, :, 1])
 
 
 @dataclass(frozen=True)
-class Calibration:
+class GroupCalibrationError:
     """Calibration error within a group, over ten equal-width score bins."""
 
     name: str = "calibration"
 
     def gather(self, masses: Masses) -> Parts:
-        """Sum, in every bin, positives minus scores; and all items."""
+        """Sum, in every bin of each group, positives minus scores; and all items."""
         strata, n = masses.strata, len(masses.strata.groups)
         place = BINS * strata.group + np.minimum((BINS * strata.score).astype(np.int64), BINS - 1)
         excess = sum_strata(masses.positive - masses.items * strata.score, place, BINS * n).reshape(-1, n, BINS)
@@ -135,22 +135,22 @@ class Calibration:
         return np.concatenate([excess, items[:, :, None]], axis=2)
 
     def evaluate(self, parts: Parts) -> Values:
-        """Σ_b p_b |share of positives − mean score|."""
+        """Evaluate the calibration error of each group: Σ_b p_b |share of positives − mean score|."""
         return _divide(np.abs(parts[:, :, :BINS]).sum(axis=2), parts[:, :, BINS])
 
 
-def to_quantity(metric: Metric) -> Quantity:
+def to_group_metric(metric: Metric) -> GroupMetric:
     """Return a metric of outcomes as a quantity of groups of people: a rate where it is one.
 
-    >>> to_quantity(METRICS["ppv"]), to_quantity(METRICS["mcc"]).name
-    (Rate(name='ppv', part=('tp',), whole=('fp', 'tp')), 'mcc')
+    >>> to_group_metric(METRICS["ppv"]), to_group_metric(METRICS["mcc"]).name
+    (GroupRate(name='ppv', part=('tp',), whole=('fp', 'tp')), 'mcc')
     """
     found = find_rate(metric)
-    return OutcomeMetric(metric) if found is None else Rate(metric.name, *found)
+    return GroupOutcomeMetric(metric) if found is None else GroupRate(metric.name, *found)
 
 
 def _divide(part: Values, whole: Values) -> Values:
-    """Divide; 0/0 is NaN."""
+    """Divide the parts of a metric of groups; 0/0 is NaN."""
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
 
 
@@ -161,18 +161,18 @@ REFUSED = {
     ),
     "confusion": "it is the accuracy by another name; choose 'accuracy'",
 }
-OUTCOME_QUANTITIES: Mapping[str, Quantity] = {
-    name: to_quantity(metric) for name, metric in METRICS.items() if name not in REFUSED
+OUTCOME_METRICS: Mapping[str, GroupMetric] = {
+    name: to_group_metric(metric) for name, metric in METRICS.items() if name not in REFUSED
 }
-RATES: Mapping[str, Rate] = {name: rate for name, rate in OUTCOME_QUANTITIES.items() if isinstance(rate, Rate)}
-QUANTITIES: Mapping[str, Quantity] = {
-    **OUTCOME_QUANTITIES,
-    "balance-positive": Balance("balance-positive", truth=True),
-    "balance-negative": Balance("balance-negative", truth=False),
-    "calibration": Calibration(),
+RATES: Mapping[str, GroupRate] = {name: rate for name, rate in OUTCOME_METRICS.items() if isinstance(rate, GroupRate)}
+GROUP_METRICS: Mapping[str, GroupMetric] = {
+    **OUTCOME_METRICS,
+    "balance-positive": BalanceOfScores("balance-positive", truth=True),
+    "balance-negative": BalanceOfScores("balance-negative", truth=False),
+    "calibration": GroupCalibrationError(),
 }
 
 
 def group_or_rest(parts: Parts, *, rest: bool) -> Parts:
-    """Parts of each group, or of the rest of the pool outside it."""
+    """Parts of a metric in each group, or in the rest of the pool outside it."""
     return parts.sum(axis=1, keepdims=True) - parts if rest else parts

@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewlabels.analyses.fairness.gaps import ODDS
-from fewlabels.analyses.fairness.quantities import QUANTITIES, REFUSED, Quantity, to_quantity
+from fewlabels.analyses.fairness.group_metrics import GROUP_METRICS, REFUSED, GroupMetric, to_group_metric
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, did_you_mean, format_option, join_names, require_instance
 from fewlabels.metrics.metric import METRICS, Cost, Metric
 
-NAMES = (*QUANTITIES, ODDS)
-Asked = Mapping[str, Quantity | None]  # None for equalised odds, which are two rates
+NAMES = (*GROUP_METRICS, ODDS)
+Asked = Mapping[str, GroupMetric | None]  # None for equalised odds, which are two rates
 
 
-def resolve_quantities(metrics: Sequence[Any], pool: Predictions) -> Asked:
+def resolve_metrics(metrics: Sequence[Any], pool: Predictions) -> Asked:
     """Return the fairness metrics by name, in order; objects are used as they are, never replaced by a namesake."""
-    asked: dict[str, Quantity | None] = {}
+    asked: dict[str, GroupMetric | None] = {}
     for metric in metrics:
         name, quantity = _resolve_word(metric) if isinstance(metric, str) else _resolve_object(metric, pool)
         if name in asked and asked[name] != quantity:
@@ -26,38 +26,40 @@ def resolve_quantities(metrics: Sequence[Any], pool: Predictions) -> Asked:
     return asked
 
 
-def _resolve_word(word: str) -> tuple[str, Quantity | None]:
+def _resolve_word(word: str) -> tuple[str, GroupMetric | None]:
+    """Parse a word for a fairness metric."""
     _require_usable(word)
     if word not in NAMES:
         raise InputError(f"fairness: there is no metric {word!r}; {did_you_mean(word, list(NAMES))}")
-    return word, QUANTITIES.get(word)
+    return word, GROUP_METRICS.get(word)
 
 
-def _resolve_object(metric: Any, pool: Predictions) -> tuple[str, Quantity]:
-    """Return a metric given as an object; refuse those that the four outcomes do not determine."""
-    if any(metric is known for known in QUANTITIES.values()):
+def _resolve_object(metric: Any, pool: Predictions) -> tuple[str, GroupMetric]:
+    """Return a fairness metric given as an object; refuse those that the four outcomes do not determine."""
+    if any(metric is known for known in GROUP_METRICS.values()):
         return metric.name, metric
     metric = require_instance("metric", metric, "value", "fl.tpr")
     name = str(metric.name)
     if metric is METRICS.get(name):
         _require_usable(name)
-        return name, QUANTITIES[name]
+        return name, GROUP_METRICS[name]
     if name in (*NAMES, *METRICS):
         raise InputError(
             f"fairness: your metric is called {name!r}, and so is one of fewlabels, whose definition reports would show; "
             "rename yours"
         )
     _require_outcomes(metric, pool)
-    return name, to_quantity(_bind_classes(metric, pool))
+    return name, to_group_metric(_bind_classes(metric, pool))
 
 
 def _require_usable(name: str) -> None:
+    """Refuse words for metrics that fairness does not have, and say why."""
     if name in REFUSED:
         raise InputError(f"fairness: {name!r} is not available here: {REFUSED[name]}")
 
 
 def _require_outcomes(metric: Metric, pool: Predictions) -> None:
-    """Refuse metrics of score bins, and of columns that are missing."""
+    """Refuse words and objects of score bins, and of columns that are missing."""
     bins = [split for split in metric.splits if split != "predicted"]
     if bins:
         raise InputError(
@@ -70,7 +72,7 @@ def _require_outcomes(metric: Metric, pool: Predictions) -> None:
 
 
 def _bind_classes(metric: Metric, pool: Predictions) -> Metric:
-    """Return a cost with the matrix for the two classes of a pool, negative class first."""
+    """Return a cost given as fairness metric with the matrix for the two classes of a pool, negative class first."""
     if not isinstance(metric, Cost):
         return metric
     if len(pool.classes) != 2 or pool.positive is None:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.interface import (
+from fewlabels.active.simulation.kernels.item_queue import Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
+from fewlabels.active.simulation.kernels.state_interface import (
     draw_all_groups,
     draw_gain,
     draw_quantile,
@@ -23,8 +25,6 @@ from fewlabels.active.simulation.kernels.interface import (
     standard_deviation,
     upper_gain,
 )
-from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
-from fewlabels.active.simulation.kernels.queue import Ints, ItemQueue, Records
 from fewlabels.active.simulation.kernels.top_groups import TopGroups
 from fewlabels.active.simulation.kernels.weighted_shares import (
     FEW_PARTS,
@@ -128,13 +128,13 @@ def set_dirichlet_bounds(state: DirichletState, group: int) -> None:
 
 @implements(is_linked, DirichletState)
 def is_dirichlet_linked(state: DirichletState) -> bool:  # noqa: ARG001
-    """Gains of groups with Dirichlet posteriors are independent."""
+    """Are the gains of groups linked in a state of Dirichlets? No: they are independent."""
     return False
 
 
 @implements(is_quantile_sampled, DirichletState)
 def is_dirichlet_quantile_sampled(state: DirichletState) -> bool:  # noqa: ARG001
-    """Quantiles of sums have no closed form."""
+    """Does a state of Dirichlets draw its quantiles? Yes: sums have no closed form."""
     return True
 
 
@@ -150,7 +150,7 @@ def plug_in_dirichlet(state: DirichletState, group: int) -> float:
 
 @implements(ranking_key, DirichletState)
 def dirichlet_ranking_key(state: DirichletState, group: int) -> float:
-    """Gain at the posterior mean, so that likely winners come first."""
+    """Gain at the posterior mean of a group's Dirichlets, so that likely winners come first."""
     return plug_in_gain(state, group)
 
 

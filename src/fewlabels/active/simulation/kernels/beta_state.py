@@ -7,8 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.beta_quantiles import beta_quantile
 from fewlabels.active.simulation.kernels.beta_tails import draw_above_threshold, draw_tail, place_threshold
-from fewlabels.active.simulation.kernels.interface import (
+from fewlabels.active.simulation.kernels.item_queue import Floats, Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.jit import compiled, implements
+from fewlabels.active.simulation.kernels.random_variates import draw_beta
+from fewlabels.active.simulation.kernels.rope import (
+    A_RIGHT,
+    A_WRONG,
+    B_RIGHT,
+    B_WRONG,
+    Shapes,
+    fill_table,
+    likeliest_region_probability,
+)
+from fewlabels.active.simulation.kernels.state_interface import (
     draw_gain,
     draw_top,
     is_linked,
@@ -19,19 +32,6 @@ from fewlabels.active.simulation.kernels.interface import (
     ranking_key,
     standard_deviation,
     upper_gain,
-)
-from fewlabels.active.simulation.kernels.jit import compiled, implements
-from fewlabels.active.simulation.kernels.quantiles import beta_quantile
-from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
-from fewlabels.active.simulation.kernels.random_variates import draw_beta
-from fewlabels.active.simulation.kernels.rope import (
-    A_RIGHT,
-    A_WRONG,
-    B_RIGHT,
-    B_WRONG,
-    Shapes,
-    fill_table,
-    likeliest_region_probability,
 )
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
@@ -71,7 +71,7 @@ class BetaState(NamedTuple):
 
 @implements(prepare, BetaState)
 def prepare_beta(state: BetaState, group: int) -> None:
-    """Update the linear gains that depend on the Beta posterior of a group."""
+    """Update a state's linear gains that depend on the Beta posterior of a group."""
     if state.kind == VARIANCE_GAIN:
         set_variance_gain(state.records[group])
     elif state.kind == COMPARISON_GAIN:
@@ -80,7 +80,7 @@ def prepare_beta(state: BetaState, group: int) -> None:
 
 @implements(observe, BetaState)
 def observe_beta(state: BetaState, item: int, group: int) -> None:
-    """Update a group's Beta posterior with an outcome."""
+    """Update a group's Beta posterior in the state with an outcome."""
     record = state.records[group]
     record.alpha += state.right[item]
     record.beta += 1.0 - state.right[item]
@@ -110,19 +110,19 @@ def set_comparison_line(state: BetaState) -> None:
 
 @implements(is_linked, BetaState)
 def is_beta_linked(state: BetaState) -> bool:
-    """Are the gains of groups with one Beta each linked? A comparison depends on both groups."""
+    """Are the gains of groups linked in a state with one Beta each? A comparison depends on both groups."""
     return state.kind == COMPARISON_GAIN
 
 
 @implements(is_quantile_sampled, BetaState)
 def is_beta_quantile_sampled(state: BetaState) -> bool:  # noqa: ARG001
-    """A linear function of one Beta has exact quantiles."""
+    """Does the state with one Beta per group draw its quantiles? No: linear gains have exact ones."""
     return False
 
 
 @compiled
 def round_off(state: BetaState, gain: float) -> float:
-    """Round gains that compare two Betas.
+    """Round gains of a Beta state that compare two groups.
 
     If no label can change the verdict they tie, and rounding errors must not decide.
     """
@@ -131,7 +131,7 @@ def round_off(state: BetaState, gain: float) -> float:
 
 @implements(plug_in_gain, BetaState)
 def plug_in_beta(state: BetaState, group: int) -> float:
-    """Gain at the posterior mean of the one Beta of a group."""
+    """Gain at the posterior mean of a group's Beta, in the state with one Beta per group."""
     record = state.records[group]
     return round_off(state, record.base + record.slope * record.alpha / (record.alpha + record.beta))
 
@@ -160,7 +160,7 @@ def beta_standard_deviation(state: BetaState, group: int) -> float:
 
 @implements(ranking_key, BetaState)
 def beta_ranking_key(state: BetaState, group: int) -> float:
-    """Upper bound of a Beta's gain, unless the draw falls beyond the threshold."""
+    """Upper bound of the gain of a group's Beta state, unless the draw falls beyond the threshold."""
     record = state.records[group]
     lower = 1 if record.slope <= 0.0 else 0
     known = record.threshold if lower == record.lower else 0.0

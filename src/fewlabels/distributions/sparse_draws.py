@@ -29,22 +29,22 @@ class SparseDraws:
     shape: tuple[int, int, int]
 
     def sum_cells(self) -> Float[np.ndarray, "draw cell"]:
-        """Sum over outcomes."""
+        """Sum the sparse entries over outcomes."""
         n, n_cells, _ = self.shape
         return np.bincount(self.draw * n_cells + self.cell, self.value, n * n_cells).reshape(n, n_cells)
 
     def sum_scopes(self, scope: Int[np.ndarray, " cell"], n_scopes: int) -> Float[np.ndarray, "draw scope outcome"]:
-        """Sum the cells of each scope."""
+        """Sum the sparse entries of the cells of each scope."""
         n, _, k = self.shape
         place = (self.draw * n_scopes + scope[self.cell]) * k + self.outcome
         return np.bincount(place, self.value, n * n_scopes * k).reshape(n, n_scopes, k)
 
     def multiply(self, factor: Float[np.ndarray, "draw cell"]) -> "SparseDraws":
-        """Multiply every cell by a factor of its own."""
+        """Multiply every cell's sparse entries by a factor of its own."""
         return replace(self, value=self.value * factor[self.draw, self.cell])
 
     def take_outcome(self, outcome: Int[np.ndarray, " cell"]) -> Float[np.ndarray, "draw cell"]:
-        """Return the value of one outcome per cell."""
+        """Return the value of one outcome per cell, 0 where no entry is."""
         return self.keep(self.outcome == outcome[self.cell]).sum_cells()
 
     def add_outcome(self, outcome: Int[np.ndarray, " cell"], value: Float[np.ndarray, "draw cell"]) -> "SparseDraws":
@@ -120,7 +120,7 @@ def fill_empty(rng: np.random.Generator, gammas: SparseDraws, alpha: Float[np.nd
 def _draw_jumps(
     rng: np.random.Generator, alpha: Float[np.ndarray, " place"], n: int
 ) -> tuple[Int[np.ndarray, " jump"], Int[np.ndarray, " jump"], Float[np.ndarray, " jump"]]:
-    """Draw the jumps above SMALLEST_JUMP by thinning: intensity 1 / x up to 1 and e^(−x) above dominates e^(−x) / x."""
+    """Draw sparse Gammas' jumps above SMALLEST_JUMP by thinning: 1 / x up to 1 and e^(−x) above dominates e^(−x) / x."""
     place = np.repeat(np.arange(len(alpha)), rng.poisson(n * N_JUMPS * alpha))
     u = rng.random(len(place)) * N_JUMPS
     is_tail = u < np.exp(-1.0)

@@ -27,11 +27,11 @@ class TemperatureScaling:
     bias: Float[np.ndarray, " level"]
 
     def apply(self, logs: Logs) -> Logs:
-        """Recalibrate probabilities."""
+        """Recalibrate probabilities by temperature scaling."""
         return np.asarray(softmax(self.temperature * logs + self.bias, axis=1))
 
 
-class _PosteriorPoint(NamedTuple):
+class _TemperaturePoint(NamedTuple):
     """The log posterior at a point, its gradient, and its negative Hessian."""
 
     value: float
@@ -60,7 +60,7 @@ def calibrate(
 def _find_temperature(
     logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool
 ) -> TemperatureScaling:
-    """Find the mode by Newton's method; the log posterior is concave."""
+    """Find the mode of the temperatures by Newton's method; the log posterior is concave."""
     code = contrast(logs.shape[1]) if biased else np.zeros((logs.shape[1], 0))
     centre, spread = (
         np.array([first, *(rest for _ in code.T)]) for first, rest in ((common, 0.0), (TEMPERATURE_SD, BIAS_SD))
@@ -80,8 +80,8 @@ def _log_posterior(
     at: Float[np.ndarray, " term"],
     centre: Float[np.ndarray, " term"],
     spread: Float[np.ndarray, " term"],
-) -> _PosteriorPoint:
-    """Log posterior, its gradient, and its negative Hessian."""
+) -> _TemperaturePoint:
+    """Log posterior of temperatures and biases, its gradient, and its negative Hessian."""
     logits = design @ at
     log_chance = log_softmax(logits, axis=1)
     chance = np.exp(log_chance)
@@ -90,4 +90,4 @@ def _log_posterior(
     value = float(log_chance[item, known].sum() - off @ off / 2)
     gradient = (design[item, known] - mean).sum(axis=0) - off / spread
     hessian = np.einsum("il,ilt,ilu->tu", chance, design, design) - mean.T @ mean + np.diag(spread**-2)
-    return _PosteriorPoint(value, gradient, hessian)
+    return _TemperaturePoint(value, gradient, hessian)

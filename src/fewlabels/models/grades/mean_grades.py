@@ -31,7 +31,7 @@ class MeanGrades(DrawnBelief):
     draws: Float[np.ndarray, "draw cell"]
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws: each of those that were made, as often as possible the same number of times."""
+        """Joint draws of mean grades: each of those that were made, as often as possible the same number of times."""
         return self.draws[rng.permutation(np.resize(np.arange(len(self.draws)), n))]
 
 
@@ -65,7 +65,7 @@ def doubt_mean_grades(tally: CountTable, splits: Sequence[Split], *, finite_pool
 
 
 def count_cells(tally: CountTable, splits: Sequence[Split]) -> GradeCounts:
-    """Count grades by cell and range of the score."""
+    """Count grades by cell and range of the score, to infer their mean grades."""
     _, cell = tally.assign_cells(splits)
     score_range = tally.bin if tally.stratum is None else tally.stratum
     parts, part = np.unique(np.column_stack([cell, score_range]), axis=0, return_inverse=True)
@@ -87,7 +87,7 @@ def _count_scores(
     part: Int[np.ndarray, " entry"],
     n_items: Int[np.ndarray, " part"],
 ) -> JudgeCounts:
-    """Return the scores as a judge."""
+    """Return the scores as a judge of the grades."""
     total = np.bincount(part, weights=tally.score, minlength=len(bins))
     return JudgeCounts("score", UNIT, bins, total, n_items, 0.5, total >= 0.5 * n_items)
 
@@ -112,6 +112,7 @@ def bin_grades(
 
 
 def _choose_edges(grade: Float[np.ndarray, " entry"], n: Int[np.ndarray, " entry"]) -> Float[np.ndarray, " edge"]:
+    """Choose the edges of the ranges into which grades are binned for their mean."""
     total = int(n.sum())
     k = min(MOST_BINS, max(FEWEST_BINS, total // MIN_PER_BIN))
     inner = set(np.quantile(np.repeat(grade, n), np.arange(1, k) / k).tolist())
@@ -127,7 +128,7 @@ def _value_bins(
     n: Int[np.ndarray, " entry"],
     outcome: Int[np.ndarray, " entry"],
 ) -> GradeBins:
-    """Return ranges of grades with the mean of those seen, shrunk to the middle of the range."""
+    """Return ranges of grades with the mean grade of those seen, shrunk to the middle of the range."""
     lower, upper = np.concatenate([[0.0], edges]), np.concatenate([edges, [1.0]])
     k = len(lower)
     count, total, square = (np.bincount(outcome, weights=w, minlength=k) for w in (n, n * grade, n * grade**2))

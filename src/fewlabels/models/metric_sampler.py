@@ -15,7 +15,7 @@ from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.class_masses import ClassMassBelief
 from fewlabels.distributions.partial_pooling import PooledCells
 from fewlabels.distributions.randomness import Rng
-from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_entries
+from fewlabels.distributions.sparse_draws import MIN_STRENGTH, SparseBelief, count_entries
 from fewlabels.metrics.evaluate import CellDraws, Evaluation
 
 BLOCK = 4_000_000  # array elements drawn at a time
@@ -25,7 +25,7 @@ DrawCells = Callable[[Rng, int], CellDraws]
 
 
 @dataclass(frozen=True)
-class Sampler:
+class MetricSampler:
     """Draws the cells and evaluates the metric, block by block."""
 
     evaluation: Evaluation
@@ -34,7 +34,7 @@ class Sampler:
     finite_pool: bool
 
     def limit(self, n_draws: int) -> int:
-        """Return how many draws fit the budget, at most `n_draws`."""
+        """Return how many draws of the metric fit the budget, at most `n_draws`."""
         if self._draws_masses:
             return min(n_draws, max(budgets.limit_draws(n_draws, self._n_dense), budgets.MIN_DRAWS))
         dense, sparse = (budgets.limit_draws(n_draws, size) for size in (self._n_dense, self._n_sparse))
@@ -105,6 +105,7 @@ class Sampler:
 
     @property
     def _draw_sparse(self) -> DrawCells | None:
+        """How to draw the cells of the metric sparsely; None where that does not pay."""
         return self.cells.draw_sparse if isinstance(self.cells, SparseBelief) and self._shapes is not None else None
 
     def _draw_cell_sizes(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
@@ -113,12 +114,13 @@ class Sampler:
         return np.tile(size, (n, 1)) if self.finite_pool else rng.standard_gamma(size, size=(n, len(size)))
 
     def _draw_group_sizes(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        """Draw the sizes of groups for the overall metric."""
         size = self.evaluation.tally.count("n_items").astype(np.float64)
         return rng.standard_gamma(size, size=(n, len(size)))
 
 
 def _block_sizes(n_draws: int, width: int) -> Iterator[int]:
-    """Yield the sizes of blocks."""
+    """Yield the sizes of the blocks in which a metric is sampled."""
     block = max(1, min(n_draws, BLOCK // width))
     for start in range(0, n_draws, block):
         yield min(block, n_draws - start)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.item_queue import ItemQueue
 from fewlabels.active.simulation.kernels.jit import compiled, generic
-from fewlabels.active.simulation.kernels.queue import ItemQueue
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.distributions.randomness import Rng
 

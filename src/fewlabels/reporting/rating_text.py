@@ -66,7 +66,7 @@ def headline(r: Rating) -> str:
 
 
 def _headline_sets(r: Rating, sets: SetFigures) -> str:
-    """State the micro F1 of sets of labels."""
+    """State the micro F1 of a rating of sets of labels."""
     scope = "of these items" if r.finite_pool else "of items like these"
     if not r.n_grades:
         return f"No item is labelled by people: how well sets of labels {scope} are predicted is unknown."
@@ -74,7 +74,7 @@ def _headline_sets(r: Rating, sets: SetFigures) -> str:
 
 
 def format_share(value: float) -> str:
-    """Format a share in percent."""
+    """Format a share in a rating's text in percent."""
     return f"{100 * value:.1f}%"
 
 
@@ -83,7 +83,7 @@ def list_findings(r: Rating) -> Iterator[str]:
     if not r.n_grades:
         return
     if r.sets:
-        yield f"Macro F1 is {_percent(r.sets.macro.f1)}."
+        yield f"Macro F1 is {_format_percent(r.sets.macro.f1)}."
         yield f"{describe_sets(r)[:1].upper()}{describe_sets(r)[1:]}."
         return
     if r.ranking:
@@ -106,9 +106,10 @@ def list_findings(r: Rating) -> Iterator[str]:
 
 
 def _describe_judge(r: Rating, judge: JudgeRating) -> Iterator[str]:
+    """Say how a judge of a rating agrees with people, and how it is biased."""
     one = judge.overall
     yield (
-        f"Of what people pass, {judge.name} passes {_percent(one.tpr)}; of what people fail, it fails {_percent(one.tnr)} "
+        f"Of what people pass, {judge.name} passes {_format_percent(one.tpr)}; of what people fail, it fails {_format_percent(one.tnr)} "
         f"(it passes an output from {judge.bar:g} on)."
     )
     figure = FIGURES[judge.bias_of]
@@ -177,7 +178,7 @@ def describe_judges(r: Rating) -> str:
 
 
 def list_next_rows(r: Rating) -> list[tuple[str, ...]]:
-    """Return the answers that people should grade next: id, group, and every judge's grade."""
+    """Return the answers that people should grade next for a rating, as text: id, group, and every judge's grade."""
     return [
         (str(one.id), one.group, *("–" if grade is None else f"{grade:.4g}" for grade in one.judged)) for one in r.next
     ]
@@ -199,35 +200,41 @@ def list_system_rows(r: Rating) -> list[tuple[str, ...]]:
 def describe_position(r: Rating) -> str:
     """Say, beside a rating, how often people prefer what stands first, of two equal systems."""
     return (
-        f"of two equal systems, people prefer what stands first in {_percent(r.ranking.position)}" if r.ranking else ""
+        f"of two equal systems, people prefer what stands first in {_format_percent(r.ranking.position)}"
+        if r.ranking
+        else ""
     )
 
 
 def list_set_rows(r: Rating) -> list[tuple[str, ...]]:
     """Return the cells of a rating's `SET_COLUMNS`: every label, then micro and macro averages."""
     rows = (*r.sets.labels, r.sets.micro, r.sets.macro) if r.sets else ()
-    return [(one.label, f"{one.n_predicted:,}", *map(_percent, (one.precision, one.recall, one.f1))) for one in rows]
+    return [
+        (one.label, f"{one.n_predicted:,}", *map(_format_percent, (one.precision, one.recall, one.f1))) for one in rows
+    ]
 
 
 def describe_sets(r: Rating) -> str:
     """State the subset accuracy and Hamming loss of a rating."""
     if not r.sets:
         return ""
-    return f"the whole set is right in {_percent(r.sets.subset_accuracy)} of the items (subset accuracy); Hamming loss {100 * r.sets.hamming_loss.mean:.1f}\u202f% ({100 * r.sets.hamming_loss.low:.1f} to {100 * r.sets.hamming_loss.high:.1f})"
+    return f"the whole set is right in {_format_percent(r.sets.subset_accuracy)} of the items (subset accuracy); Hamming loss {100 * r.sets.hamming_loss.mean:.1f}\u202f% ({100 * r.sets.hamming_loss.low:.1f} to {100 * r.sets.hamming_loss.high:.1f})"
 
 
 def _format_agreement(r: Rating, judge: JudgeRating, one: JudgeAgreement) -> tuple[str, ...]:
+    """Format the agreement of a judge with people in a rating as text."""
     bias = _format_bias(r, judge, one.bias)
     kappa = f"{one.kappa.mean:.2f} ({one.kappa.low:.2f} to {one.kappa.high:.2f})"
-    return f"{one.n_items:,}", f"{one.n_grades:,}", _percent(one.tpr), _percent(one.tnr), kappa, bias
+    return f"{one.n_items:,}", f"{one.n_grades:,}", _format_percent(one.tpr), _format_percent(one.tnr), kappa, bias
 
 
-def _percent(one: Estimate) -> str:
+def _format_percent(one: Estimate) -> str:
+    """Format an estimate of a rating with its interval as text, in percent."""
     return f"{100 * one.mean:.0f}% ({100 * one.low:.0f} to {100 * one.high:.0f})"
 
 
 def _format_bias(r: Rating, judge: JudgeRating, bias: Estimate) -> str:
-    """Format a bias with its interval: in points of a share, or in grades."""
+    """Format a judge's bias in a rating with its interval as text: in points of a share, or in grades."""
     if judge.bias_of == PASS_RATE or r.is_share:
         mean, low, high = (round(100 * value) for value in (bias.mean, bias.low, bias.high))
         return f"{mean:+d} ({low:+d} to {high:+d}) points"

@@ -39,6 +39,7 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
 
 
 def _read_spec(path: str) -> SessionSpec:
+    """Read the spec of an existing session, which fixes its options."""
     journal = open_stored(path, read_only=True)
     try:
         return read_spec(journal.about, journal.blobs, where=path)
@@ -82,6 +83,7 @@ def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
 
 
 def _describe_option(option: str, value: Any) -> str:
+    """Name an option that a session fixed, with the value it has there."""
     name = f"--{option.replace('_', '-')}"
     if option == "bins":
         return f"with other {name} ({len(value):,} of them)"

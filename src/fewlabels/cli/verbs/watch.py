@@ -92,6 +92,7 @@ class FolderWatcher:
             self._print_if_changed()
 
     def _read(self, new_file: NewFile) -> None:
+        """Import a file that arrived in the watched folder, and print what it held."""
         taken = import_file(self.session, self.path, str(new_file.path), self.terms)
         self.n_kept += taken.n_new + taken.n_changed
         self.arrivals.mark_read(new_file)

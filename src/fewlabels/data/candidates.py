@@ -74,7 +74,8 @@ def hash_to_integer(id: ir.Value, engine: BaseBackend) -> ir.Value:
 
 
 @ibis.udf.scalar.builtin(name="hash", signature=((dt.string,), dt.uint64))  # type: ignore[untyped-decorator]
-def _hash_text(text: Any) -> Any: ...
+def _hash_text(text: Any) -> Any:
+    """Hash the text of a candidate's id (DuckDB's function)."""
 
 
 def allocate_candidates(sizes: Mapping[Key, int], most: int) -> dict[Key, int]:

@@ -25,7 +25,7 @@ from fewlabels.data.column_names import (
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
-from fewlabels.data.suggestions import Columns, assign_suggested
+from fewlabels.data.suggestions import SuggestedColumns, assign_suggested
 from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
@@ -75,7 +75,7 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
     fit = [name for name in read.fitting if any(name.lower() in RECOGNISED[role] for role in NUMERALS)]
     roles = resolve_roles(column_kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
     roles = _drop_unfit_predicted(table, roles, engine, given)
-    roles = assign_suggested(Columns(numeric, engine, column_kinds(numeric), roles), given)
+    roles = assign_suggested(SuggestedColumns(numeric, engine, column_kinds(numeric), roles), given)
     played = {*roles.used().values(), *roles.scores.values(), *roles.set_aside.values()}
     used = {name: number for name, number in read.numbers.items() if name in played}
     notes = (f"text read as numbers (such as 93% or 0,93) in column {join_names(used)}",) if used else ()

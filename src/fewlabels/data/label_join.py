@@ -15,7 +15,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, is_recognised, list_prefixed, resolve_roles
-from fewlabels.data.suggestions import Columns
+from fewlabels.data.suggestions import SuggestedColumns
 from fewlabels.errors import InputError, format_option, quote_name
 from fewlabels.text import ESCAPED
 
@@ -49,7 +49,7 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     lost = _check_label_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
     if role == "label":
-        notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
+        notes += _note_attributes(SuggestedColumns(table, engine, column_kinds(table), roles))
     joined, name = _join_by_id(table, roles, answers, role)
     joined, unused = _join_propensities(joined, roles, labels, answer_id, given)
     kept = {k: v for k, v in given.items() if k not in elsewhere or k == "propensity"}
@@ -77,7 +77,7 @@ def _join_propensities(
     return joined.mutate(**{column: joined["__fl_chance"]}).drop(*extra), ()
 
 
-def _note_attributes(columns: Columns) -> tuple[str, ...]:
+def _note_attributes(columns: SuggestedColumns) -> tuple[str, ...]:
     """Note the columns that may hold labels too, and are not merged with the given ones."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]

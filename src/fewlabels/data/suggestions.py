@@ -39,7 +39,7 @@ ROLE_PATTERNS = {  # names similar to the recognised ones
 
 
 @dataclass(frozen=True)
-class Columns:
+class SuggestedColumns:
     """The columns of a table, their kinds, and the roles assigned so far."""
 
     table: ir.Table
@@ -107,7 +107,7 @@ class Columns:
         return min(names - self.classes, default=None) if names else ""
 
 
-def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
+def assign_suggested(columns: SuggestedColumns, given: Mapping[str, Any]) -> Roles:
     """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others' suggestions."""
     notes: list[str] = []
     for take in (_assign_scores, _assign_score, _assign_label):
@@ -117,7 +117,7 @@ def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
     return replace(columns.roles, notes=(*columns.roles.notes, *notes, *_note_likely(columns, notes)))
 
 
-def _assign_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_scores(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     """Assign probability columns of every class if their names suggest them and they fit."""
     roles = columns.roles
     notes: list[str] = []
@@ -138,7 +138,7 @@ def _assign_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, l
     return roles, notes
 
 
-def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) -> str | None:
+def _find_misfit(columns: SuggestedColumns, found: Mapping[str, str], *, is_known: bool) -> str | None:
     """Return why columns whose names suggest class probabilities cannot be that; None if they can."""
     if not is_known:
         return "their names are not those of the predicted classes"
@@ -151,7 +151,7 @@ def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) 
     return None if least >= -ROUNDING else "some are below 0"
 
 
-def _assign_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_score(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     """Assign the score to a column whose name suggests it and whose values fit."""
     roles, found = columns.roles, columns.list_suggested("score")
     if not found or not roles.predicted or roles.agreement or "score" in given:
@@ -165,7 +165,7 @@ def _assign_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, li
     return replace(roles, score=fit), [f"column {fit!r} is read as the score, the confidence in the predicted class"]
 
 
-def _assign_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_label(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     """Assign the label to a column whose name suggests it and whose values fit."""
     roles, found = columns.roles, columns.list_suggested("label")
     if not found or roles.agreement or "label" in given or "agreement" in given:
@@ -182,7 +182,7 @@ def _assign_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, li
     return roles, notes
 
 
-def _note_unused(columns: Columns, role: str) -> list[str]:
+def _note_unused(columns: SuggestedColumns, role: str) -> list[str]:
     """Note suggested columns that fit a role but are not used, if the role's column is not named exactly like the role."""
     used = str(getattr(columns.roles, role))
     if used.lower() == role:
@@ -197,7 +197,7 @@ def _has_scores(roles: Roles) -> bool:
     return bool(roles.score or roles.scores or roles.scores_list or roles.positive_score)
 
 
-def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
+def _note_likely(columns: SuggestedColumns, notes: list[str]) -> Iterator[str]:
     """Note columns whose names suggest a role that they do not have."""
     roles = columns.roles
     free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
@@ -216,7 +216,7 @@ def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
             yield f"no labels are used; if column {join_names(map(repr, graded))} says whether each prediction is right (1) or wrong (0), say {format_option('agreement', graded[0])}"  # fmt: skip
 
 
-def _looks_like_score(columns: Columns, name: str) -> bool:
+def _looks_like_score(columns: SuggestedColumns, name: str) -> bool:
     """Return whether a column's name suggests a score; after a probability prefix it must end with a class."""
     prefix = next((one for one in PREFIXES if name.lower().startswith(one)), None)
     if prefix is not None:

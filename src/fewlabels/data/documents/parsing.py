@@ -65,7 +65,7 @@ def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
 
 
 def check_type(type_: Any, value: Any, name: str) -> None:
-    """Raise `InputError` (a ValueError) if a parsed value does not match its declared type."""
+    """Raise `InputError` (a ValueError) if a value parsed from a document does not match its declared type."""
     try:
         TypeAdapter(type_, config=STRICT_CONFIG).validate_python(value)
     except ValidationError as error:

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bench.harness.rows import Rows, select
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import QuietFigure
-from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
+from fewlabels.reporting.plots.style import GREY, INK, SMALL
 
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#737373")  # Okabe and Ito's
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from bench.findings import Finding
 from bench.harness.page import Table
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import QuietFigure
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL
 
 ABOUT = """The ratio is how many times more what stands beside takes, in seconds, error or labels: above 1 is better than it. Seconds
 are of the machine and the hour that the part's own page names."""

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from experiments.replays import Curve
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import QuietFigure
 from fewlabels.reporting.plots.simulation import PALETTE
-from fewlabels.reporting.plots.style import INK, PALE, SMALL, clean_axes
+from fewlabels.reporting.plots.style import INK, PALE, SMALL
 
 WIDTH, HEIGHT = 3.0, 2.4  # inches of a panel
 

@@ -76,7 +76,7 @@ def is_stream(path: str | Path) -> bool:
 
 
 def _stat_target(path: str | Path) -> os.stat_result | None:
-    """Stat a path, following links; None if nothing exists there."""
+    """Stat the file at a path, following links; None if nothing exists there."""
     try:
         return os.stat(path)  # noqa: PTH116
     except FileNotFoundError:
@@ -98,6 +98,7 @@ def _stat_inputs(names: Iterable[str | None]) -> Iterable[os.stat_result]:
 
 
 def _check_destination(path: str | Path, found: os.stat_result | None) -> None:
+    """Refuse a path where no file can be written."""
     kind = 0 if found is None else found.st_mode
     if stat.S_ISDIR(kind):
         raise InputError(f"{path} is a folder; name a file in it")
@@ -117,6 +118,7 @@ def _check_destination(path: str | Path, found: os.stat_result | None) -> None:
 
 
 def _is_database(place: Path) -> bool:
+    """Is the file at this path a database of SQLite?"""
     if not os.access(place, os.R_OK):
         return False
     with place.open("rb") as file:
@@ -124,6 +126,7 @@ def _is_database(place: Path) -> bool:
 
 
 def _is_same_file(path: str, other: str) -> bool:
+    """Do two paths name the same file?"""
     if STDOUT in (path, other):
         return path == other
     one, two = _stat_target(path), _stat_target(other)
@@ -133,6 +136,7 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _write_stream(path: str, data: bytes) -> None:
+    """Write to a pipe, a device or an open file descriptor."""
     found = DESCRIPTOR.fullmatch(path)
     if found:
         sys.stdout.flush()
@@ -157,7 +161,7 @@ def _replace_file(place: Path, data: bytes) -> None:
 
 
 def _copy_permissions(handle: int, before: os.stat_result) -> None:
-    """Copy owner, group and mode; if the group cannot be kept, drop the group permissions."""
+    """Copy owner, group and mode of a file; if the group cannot be kept, drop the group permissions."""
     if os.name != "posix":
         return
     for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
@@ -205,6 +209,7 @@ def _is_stale(name: str) -> bool:
 
 
 def _is_alive(process: int) -> bool:
+    """Is the process that wrote a temporary file still running?"""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -216,7 +221,7 @@ def _is_alive(process: int) -> bool:
 
 @cache
 def _hash_host() -> str:
-    """Hash the host name and the process-id namespace: process ids are unique within them."""
+    """Hash the host name and the process-id namespace for the name of a temporary file: process ids are unique within them."""
     name = socket.gethostname()
     with suppress(OSError, AttributeError):
         name += os.readlink("/proc/self/ns/pid")  # noqa: PTH115
@@ -230,5 +235,6 @@ def _remove_temporary(part: Path) -> None:
 
 
 def _describe_unwritable(path: str | Path, error: OSError | ValueError) -> InputError:
+    """Return the error about a file that cannot be written."""
     reason = getattr(error, "strerror", None) or str(error)
     return InputError(f"{path} cannot be written: {reason[:1].lower()}{reason[1:]}")

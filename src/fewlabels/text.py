@@ -107,6 +107,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def _to_visible(found: re.Match[str]) -> str:
+    """Return visible text for a control character."""
     code = ord(found[0])
     if code < 0x20:
         return chr(0x2400 + code)
@@ -132,7 +133,7 @@ def format_share(share: float) -> str:
 
 
 def round_up_count(n: int | float) -> int:
-    """Round a number of labels up to two significant digits, as forecasts are not more exact.
+    """Round a number of labels up to two significant digits for a text, as forecasts are not more exact.
 
     >>> round_up_count(247), round_up_count(7.2)
     (250, 8)

@@ -13,9 +13,9 @@ import pytest
 import fewlabels as fl
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.metrics.metric import METRICS
+from fewlabels.reporting.html.assessment import render_report
 from fewlabels.reporting.html.assessment_text import METRIC_DEFINITIONS, PRIOR_TEXTS
 from fewlabels.reporting.html.next_steps import propose_next_steps
-from fewlabels.reporting.html.pages import render_report
 from fewlabels.reporting.html.template import mark_commands
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}

@@ -56,11 +56,13 @@ class AcquisitionView:
         return self._divide_by_price(self._draw_gain(rng, n))
 
     def _draw_gain(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        """Draw the gain of one label in each group, the acquisition value before prices."""
         n = limit_acquisition_draws(n, self.posterior.counts.size)
         gain = self.gain(self.posterior, self.posterior.draw_cells_jointly(rng, n))
         return self._mask_closed(np.where(np.isnan(gain), self._expect_gain(), gain))  # nan: 0/0 in this draw
 
     def _divide_by_price(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        """Divide the acquisition value by the price of a label, if the goal wants that."""
         return gain if self.prices is None or self.pricing != "divide" else gain / self.prices
 
     def _draw_by_price(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
@@ -83,6 +85,7 @@ class AcquisitionView:
         return self._divide_by_price(self._expect_gain()[None])[0]
 
     def _expect_gain(self) -> PerGroup:
+        """Return the gain of one label in each group at the posterior mean, before prices."""
         return self._mask_closed(self.gain(self.posterior, self.posterior.expect()))[0]
 
     def outcome_standard_deviation(self) -> PerGroup:
@@ -92,6 +95,7 @@ class AcquisitionView:
         return np.sqrt(self.posterior.sum_by_group(self.posterior.weight * each / 2))
 
     def _mask_closed(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        """Set the acquisition value of closed groups to minus infinity."""
         return np.where(self.is_open, gain, -np.inf)
 
 
@@ -103,5 +107,5 @@ class BatchPolicy(Protocol):
     """A policy that can choose many groups from one posterior at once."""
 
     def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
-        """Return the groups of the next `n` labels, or of fewer."""
+        """Return the groups of the next `n` labels, or of fewer, by acquisition values."""
         ...

@@ -98,4 +98,5 @@ def parse_policy(text: str) -> Policy:
 
 
 def _require_policy(policy: Policy) -> Policy:
+    """Raise unless a parsed policy can be called."""
     return require_instance("policy", policy, "__call__", "fl.thompson")

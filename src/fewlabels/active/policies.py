@@ -44,7 +44,7 @@ class Stratified:
 
     @property
     def name(self) -> str:
-        """Name on the command line."""
+        """Name of the policy on the command line."""
         return "stratified" if self.allocation == "proportional" else f"stratified:{self.allocation}"
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
@@ -52,7 +52,7 @@ class Stratified:
         return self.choose_batch(rng, prospect, 1)
 
     def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
-        """Choose `n` times the open group furthest below its quota, counting those chosen before."""
+        """Choose `n` times the open group furthest below its quota in the policy, counting those chosen before."""
         quota = np.where(prospect.is_open, self._quota_weights(prospect), 0.0)
         n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
         chosen: list[int] = []
@@ -63,6 +63,7 @@ class Stratified:
         return chosen
 
     def _quota_weights(self, prospect: AcquisitionView) -> Float[np.ndarray, " group"]:
+        """Return the shares of labels that the policy gives each group."""
         if self.allocation == "equal":
             return np.ones(len(prospect.n_items))
         return prospect.n_items * (prospect.outcome_standard_deviation() if self.allocation == "neyman" else 1.0)
@@ -79,7 +80,7 @@ class Thompson:
         return self.choose_batch(rng, prospect, 1)
 
     def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
-        """Return the group with the largest gain in each of `n` draws."""
+        """Return, by Thompson's policy, the group with the largest gain in each of `n` draws."""
         return [_argmax(rng, row) for row in prospect.draw(rng, n)]
 
 
@@ -155,12 +156,13 @@ class UpperBound:
 
 
 def _require_probability(name: str, chance: float) -> None:
+    """Refuse a policy's setting that is no probability."""
     if not 0 <= chance <= 1:
         raise InputError(f"policy {name}: {chance} is no probability; it must lie between 0 and 1")
 
 
 def _argmax(rng: Rng, gain: Float[np.ndarray, " group"]) -> int:
-    """Return the index of the maximum, ties broken at random."""
+    """Return the index of the maximum, for a policy, ties broken at random."""
     best: Bool[np.ndarray, " group"] = gain == gain.max()
     return int(rng.choice(np.nonzero(best)[0]))
 

@@ -29,8 +29,8 @@ class Renderers(NamedTuple):
 
 
 RENDERERS = {
-    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:render_report", "html.assessment_text:headline"),
-    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:render_comparison", "html.assessment_text:headline_comparison"),
+    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.assessment:render_report", "html.assessment_text:headline"),
+    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.assessment:render_comparison", "html.assessment_text:headline_comparison"),
     "ModelComparison": Renderers("markdown.models:render_models", "plots.models:plot_models", "html.models:render_models", "html.models:headline"),
     "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:render_fairness", "html.fairness:headline"),
     "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:render_surface", "html.surface_text:headline"),

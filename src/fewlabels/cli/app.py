@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _name_stdin(words: list[str]) -> list[str]:
-    """Write the FILE `-` as a path; cyclopts takes it for an option.
+    """Write the FILE `-` as a path before the application parses it; cyclopts takes it for an option.
 
     >>> _name_stdin(["assess", "-", "--json", "-"])
     ['assess', '/dev/stdin', '--json', '-']
@@ -96,7 +96,7 @@ def _name_stdin(words: list[str]) -> list[str]:
 
 
 def _explain_usage_error(error: CycloptsError) -> str:
-    """Return the message of a usage error, in clearer words than cyclopts' own where needed."""
+    """Return the application's message on a usage error, in clearer words than cyclopts' own where needed."""
     verb = " ".join(error.command_chain or ())
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         _, _, hint = str(error).partition("requires an argument.")
@@ -115,5 +115,6 @@ def _explain_usage_error(error: CycloptsError) -> str:
 
 
 def _print_error(message: str) -> int:
+    """Print the message with which the application ends, and return its exit code."""
     print(f"fewlabels: {shorten(sanitize(message))}", file=sys.stderr)
     return 1

@@ -52,6 +52,7 @@ class Condition:
         ]
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the rows of a result that the condition is about, with their names."""
         if "differences" in result:
             return self._list_models(result)
         if self.model:
@@ -157,6 +158,7 @@ class Condition:
         return [(where, row) for part in rows.values() for where, row in part if self.name in row or not known]
 
     def _read_number(self, row: Mapping[str, Any]) -> float:
+        """Return the number in a row that the condition compares."""
         if not isinstance(row.get(self.name), int | float):
             known = [
                 key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
@@ -188,12 +190,12 @@ def parse_condition(text: str) -> Condition:
 
 
 def _find_whole(result: Mapping[str, Any]) -> str:
-    """Return the group of the figures of all items: the first one."""
+    """Return the group of the figures of all items, for a condition that names none: the first one."""
     return str(result["figures"][0]["group"])
 
 
 def _reverse(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a difference b − a of a difference a − b."""
+    """Return a difference b − a of a difference a − b, for a condition that names it so."""
     return {
         **row, "a": row["b"], "b": row["a"], "mean": -row["mean"], "low": -row["high"], "high": -row["low"],
         "p_below": row["p_above"], "p_above": row["p_below"],

@@ -99,6 +99,7 @@ def render_digit(image: Float[np.ndarray, " pixel"]) -> str:
 
 
 def _as_csv(table: Table) -> str:
+    """Return a table of the demo as CSV."""
     file = StringIO()
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(table)
@@ -107,6 +108,7 @@ def _as_csv(table: Table) -> str:
 
 
 def _import_demo_extra(module: str) -> Any:
+    """Import a module that only the demo needs, from its extra."""
     try:
         return import_module(module)
     except ImportError:

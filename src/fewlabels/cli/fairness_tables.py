@@ -41,6 +41,7 @@ def print_fairness(out: Console, f: Fairness) -> None:
 
 
 def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
+    """Make the table of fairness gaps."""
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
@@ -56,5 +57,5 @@ def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
 
 
 def _format_number(value: float, format_spec: str) -> str:
-    """Format a number; NaN is left blank."""
+    """Format a number in the table of fairness gaps; NaN is left blank."""
     return "" if isnan(value) else format(value, format_spec)

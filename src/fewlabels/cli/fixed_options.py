@@ -28,7 +28,7 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
     """Refuse options that a session fixed when it was created, and that now differ."""
     if not start.given_options():
         return
-    spec = _read_spec(path)
+    spec = _read_fixed_spec(path)
     existing = _list_fixed_options(spec)
     for option, wanted in _canonicalize(start, spec).items():
         if existing.get(option) != wanted:
@@ -38,7 +38,8 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
             )
 
 
-def _read_spec(path: str) -> SessionSpec:
+def _read_fixed_spec(path: str) -> SessionSpec:
+    """Read the spec of an existing session, which fixes its options."""
     journal = open_stored(path, read_only=True)
     try:
         return read_spec(journal.about, journal.blobs, where=path)
@@ -82,6 +83,7 @@ def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
 
 
 def _describe_option(option: str, value: Any) -> str:
+    """Name an option that a session fixed, with the value it has there."""
     name = f"--{option.replace('_', '-')}"
     if option == "bins":
         return f"with other {name} ({len(value):,} of them)"

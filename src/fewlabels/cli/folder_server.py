@@ -74,7 +74,7 @@ def find_sessions(folder: str) -> dict[str, Path]:
 
 
 def _find_last_keys(sessions: Iterable[Path]) -> Path | None:
-    """Return the first keys that can be read: they have the port of the last start."""
+    """Return the first keys of a folder's sessions that can be read: they have the port of the last start."""
     for keys in map(get_keys_path, sessions):
         with suppress(InputError):
             if os.path.lexists(keys) and read_keys(keys):
@@ -97,7 +97,7 @@ def open_sessions(
 
 
 def _open_session(path: Path, rules: LabellingRules, columns: Columns, stack: ExitStack) -> ServedSession:
-    """Open a session and start its service; the session is closed with the stack."""
+    """Open a session of the folder and start its service; the session is closed with the stack."""
     keys = get_keys_path(path)
     if os.path.lexists(keys):
         read_keys(keys)
@@ -121,10 +121,12 @@ def find_predictions(session: Path, source: str) -> Path:
 
 
 def _advise_alone(session: Path) -> str:
+    """Say how to serve a session of the folder alone."""
     return f"serve this session alone with: fewlabels label FILE --session {shlex.quote(str(session))}"
 
 
 def _print_all_links(out: Console, known: Mapping[str, Credentials]) -> None:
+    """Print the links to the pages of all sessions in the folder."""
     for name, credentials in known.items():
         out.print(f"[bold]{escape(name)}[/]")
         print_page_links(out, credentials)

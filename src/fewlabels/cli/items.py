@@ -23,7 +23,7 @@ class WrappedValue:
     n_unwrapped: int  # characters that were not wrapped
 
     def truncate(self, n_lines: int) -> Text:
-        """Return the first lines, and a note of how many characters are hidden."""
+        """Return the first lines of an item's value, and a note of how many characters are hidden."""
         kept = Text("\n").join(self.lines[:n_lines])
         if self.is_truncated(n_lines):
             hidden = self.n_unwrapped + sum(len(line) for line in self.lines[n_lines:])
@@ -31,7 +31,7 @@ class WrappedValue:
         return kept
 
     def is_truncated(self, n_lines: int) -> bool:
-        """Return whether these lines hide part of the value."""
+        """Whether these lines hide part of the item's value."""
         return len(self.lines) > n_lines or self.n_unwrapped > 0
 
 
@@ -54,12 +54,13 @@ def print_item(out: Console, id: object, row: Mapping[str, Any], *, max_lines: i
 
 
 def _wrap_value(out: Console, text: str, width: int, *, whole: bool) -> WrappedValue:
+    """Wrap a value of an item into lines of the terminal's width."""
     n_wrapped = len(text) if whole else MAX_CHARACTERS
     return WrappedValue(tuple(Text(sanitize(text[:n_wrapped])).wrap(out, width)), len(text[n_wrapped:]))
 
 
 def _allot_lines(lengths: list[int], available: int | None) -> int:
-    """Return the largest number of lines per value with which all values fit; short values leave lines to long ones."""
+    """Return the largest number of lines per value of an item with which all fit; short values leave lines to long ones."""
     if available is None:
         return max(lengths)
     return next(

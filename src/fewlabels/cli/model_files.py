@@ -22,7 +22,7 @@ def name_models(files: Sequence[str], names: Sequence[str] = ()) -> dict[str, st
     """
     if names and len(names) != len(files):
         raise InputError(f"models: {count(len(names), 'name')} for {count(len(files), 'file')}; give one name per file")
-    found = list(names) or _shorten([PurePath(file).parts for file in files])
+    found = list(names) or _shorten_paths([PurePath(file).parts for file in files])
     twice = next((name for name in found if found.count(name) > 1), None) if len(found) < 1000 else None
     if twice is not None:
         raise InputError(f"models: {twice!r} is named twice; give two different files, and names with --models old,new")
@@ -48,8 +48,8 @@ class ModelOptions:
         return open_models(pools, models=names, model=self.model, labels=columns.labels, **columns.roles())
 
 
-def _shorten(paths: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the last parts of paths, as few as tell them apart, without endings."""
+def _shorten_paths(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the last parts of models' file paths, as few as tell them apart, without endings."""
     stems = [(*parts[:-1], parts[-1].split(".")[0] or parts[-1]) for parts in paths]
     for depth in range(1, max(map(len, stems)) + 1):
         names = ["/".join(stem[-depth:]) for stem in stems]

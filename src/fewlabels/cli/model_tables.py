@@ -36,6 +36,7 @@ def list_shown_differences(c: ModelComparison) -> list[ModelDifference]:
 
 
 def _make_figure_table(c: ModelComparison) -> Table:
+    """Make the table of every model's figure."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("model", c.metric, "interval", "P(best)", "expected loss"):
         table.add_column(escape(name), justify="left" if name == "model" else "right", overflow="fold")
@@ -48,7 +49,7 @@ def _make_figure_table(c: ModelComparison) -> Table:
 
 
 def _make_difference_table(c: ModelComparison, rows: list[ModelDifference]) -> Table:
-    """Return a table with a row per difference; what is the same in every row is left out."""
+    """Make the table of differences of models, a row each; what is the same in every row is left out."""
     left = [*(["difference"] if len(c.models) > 2 else []), *([c.by] if c.by != "all" else [])]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in left:

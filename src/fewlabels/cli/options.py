@@ -74,7 +74,7 @@ class Columns:
     "Format of standard input, if FILE is -."
 
     def read(self, file: str) -> Predictions:
-        """Read the predictions; `-` is standard input."""
+        """Read the predictions with the columns that options name; `-` is standard input."""
         words = self.roles() | drop_missing(labels=self.labels)
         if file != STDIN:
             return Predictions.read(file, **words)
@@ -83,13 +83,13 @@ class Columns:
             return replace(Predictions.read(path, **words), source="standard input", inputs=())
 
     def roles(self) -> dict[str, Any]:
-        """Return the columns that were named, by role."""
+        """Return the columns that options name, by role."""
         names = (name for name in self.__dataclass_fields__ if name not in ("labels", "format"))
         return drop_missing(**{name: getattr(self, name) for name in names})
 
 
 def save_stdin(format: Format | None) -> AnyPath:
-    """Save standard input to a temporary file whose name says its format."""
+    """Save standard input, where the options name it, to a temporary file whose name says its format."""
     if format is None:
         raise InputError("standard input has no file name, so say its format, for instance --format csv")
     return spool_input(sys.stdin.buffer, f"standard-input.{format}")
@@ -152,7 +152,7 @@ class Output:
     "Print no table."
 
     def conditions(self, *inputs: str | None, **more: str | None) -> tuple[Condition, ...]:
-        """Return the conditions to fail on, after checking that outputs are writable and none is an input.
+        """Return the conditions to fail on in the options, after checking that outputs are writable and none is an input.
 
         `more` are further outputs of the verb, by option name.
         """

@@ -36,15 +36,15 @@ class ResultLike(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The limitations of the estimates."""
+        """The limitations of the estimates to write."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document as a dict."""
+        """Return the JSON document to write as a dict."""
         ...
 
     def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown."""
+        """Return GitHub-flavoured Markdown to write."""
         ...
 
     def report(self, path: str | Path) -> Path:
@@ -90,7 +90,7 @@ def write_simulated(result: ResultLike, json: str | None, show: Callable[[Consol
 
 
 def _add_provenance(result: ResultLike) -> ResultLike:
-    """Return the result with the command line in its provenance, where it has one, for its report."""
+    """Return the result to write with the command line in its provenance, where it has one, for its report."""
     made = getattr(result, "provenance", None)
     if not isinstance(made, Provenance) or not is_dataclass(result) or "provenance" not in result.__dataclass_fields__:
         return result
@@ -98,13 +98,13 @@ def _add_provenance(result: ResultLike) -> ResultLike:
 
 
 def _write_rendered(path: str | None, render: Callable[[], str]) -> None:
-    """Render and write text if a path is given."""
+    """Render a result as text and write it if a path is given."""
     if path:
         write_text(path, render().rstrip("\n") + "\n")
 
 
 def _render_markdown(result: ResultLike, output: Output, failures: Sequence[str]) -> str:
-    """Return Markdown with the checks first, where readers of a failed job look for them."""
+    """Return the Markdown to write, with the checks first, where readers of a failed job look for them."""
     checks = render_checks(output.fail_if, failures)
     return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()
 

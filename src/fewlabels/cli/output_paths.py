@@ -39,7 +39,7 @@ def read_existing_sheet(out: str | None) -> list[AnswerRow]:
     if out is None or out == "-" or not Path(out).is_file():
         return []
     try:
-        return _read_lines(out)
+        return _read_existing_answers(out)
     except InputError:
         raise InputError(f"{out} exists and was not written by fewlabels; name another file") from None
 
@@ -57,7 +57,8 @@ def check_no_unread_answers(out: str | None, existing: list[AnswerRow], session:
         )
 
 
-def _read_lines(out: str) -> list[AnswerRow]:
+def _read_existing_answers(out: str) -> list[AnswerRow]:
+    """Read the answers in the file at an output path."""
     if file_format(out) != LABEL_STUDIO:
         return read_sheet(out)
     export = read_export(out)
@@ -67,7 +68,7 @@ def _read_lines(out: str) -> list[AnswerRow]:
 
 
 def _read_header(path: str) -> list[str]:
-    """Return the column names of a CSV file, or the keys of the first line of a JSON lines file."""
+    """Return the column names of the file at an output path, a CSV file or JSON lines."""
     line = _read_line(path).decode("utf-8", errors="replace").strip()
     if file_format(path) == "csv":
         return next(csv.reader([line]), [])
@@ -78,5 +79,6 @@ def _read_header(path: str) -> list[str]:
 
 
 def _read_line(path: str) -> bytes:
+    """Return the first line of the file at an output path."""
     with Path(path).open("rb") as file:
         return file.readline()

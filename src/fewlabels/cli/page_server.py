@@ -79,6 +79,6 @@ def run_page(
 
 
 def _print_page_links(out: Console, known: Credentials) -> None:
-    """Print the links, and how to stop."""
+    """Print the links to the page that the server serves, and how to stop it."""
     print_page_links(out, known)
     out.print("stop with Ctrl-C; every answer is saved at once")

@@ -55,8 +55,9 @@ def print_rating(out: Console, r: Rating) -> None:
 
 
 def _make_group_table(r: Rating) -> Table:
+    """Make the table of a rating's groups."""
     said = dict(zip((row.group for row in r.groups), r.judges[0].said, strict=True)) if r.judges else {}
-    table = _make_table(r.by, "items", "grades", *(["judge"] if r.judges else []), name_figure(r), f"{100 * r.level:g}% interval", "P(worst)")  # fmt: skip
+    table = _make_rating_table(r.by, "items", "grades", *(["judge"] if r.judges else []), name_figure(r), f"{100 * r.level:g}% interval", "P(worst)")  # fmt: skip
     for row in r.worst_first[:MAX_SHOWN]:
         own = said.get(row.group)
         judged = ["–" if own is None else f"{own:.3f}"] if r.judges else []
@@ -68,20 +69,23 @@ def _make_group_table(r: Rating) -> Table:
 
 
 def _make_judge_table(r: Rating) -> Table:
-    table = _make_table(*JUDGE_COLUMNS)
+    """Make the table of a rating's judges."""
+    table = _make_rating_table(*JUDGE_COLUMNS)
     for cells in list_judge_rows(r):
         table.add_row(*map(escape, cells))
     return table
 
 
 def _make_system_table(r: Rating) -> Table:
-    table = _make_table(*SYSTEM_COLUMNS)
+    """Make the table of a rating's systems."""
+    table = _make_rating_table(*SYSTEM_COLUMNS)
     for cells in list_system_rows(r):
         table.add_row(*map(escape, cells))
     return table
 
 
 def _print_sets(out: Console, r: Rating) -> None:
+    """Print the tables of a rating of sets of labels."""
     whose = "on exactly these items" if r.finite_pool else "on the population these items came from"
     out.print(f"[bold]sets of labels[/] {whose}: {escape(describe_pool(r))}; {100 * r.level:g}% intervals", soft_wrap=True)  # fmt: skip
     out.print(_make_set_table(r))
@@ -89,14 +93,16 @@ def _print_sets(out: Console, r: Rating) -> None:
 
 
 def _make_set_table(r: Rating) -> Table:
-    table = _make_table(*SET_COLUMNS)
+    """Make the table of labels in a rating of sets."""
+    table = _make_rating_table(*SET_COLUMNS)
     for cells in list_set_rows(r):
         table.add_row(*map(escape, cells))
     return table
 
 
 def _make_next_table(r: Rating) -> Table:
-    table = _make_table("id", r.by, *(judge.name for judge in r.judges))
+    """Make the table of answers to grade next in a rating."""
+    table = _make_rating_table("id", r.by, *(judge.name for judge in r.judges))
     for cells in list_next_rows(r)[:MAX_SHOWN]:
         table.add_row(*map(escape, cells))
     if len(r.next) > MAX_SHOWN:
@@ -104,7 +110,8 @@ def _make_next_table(r: Rating) -> Table:
     return table
 
 
-def _make_table(*columns: str) -> Table:
+def _make_rating_table(*columns: str) -> Table:
+    """Make an empty table of a rating with these columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(columns):
         table.add_column(escape(name), justify="right" if i else "left", overflow="fold")

@@ -98,6 +98,7 @@ def start_or_open(
 
 
 def _start_session(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
+    """Start a session in a new file, and print what it notes about the predictions."""
     try:
         session = Session.create(path, pool, **choices)
         print_warnings(stderr_console(), session.notes)  # before labelling starts

@@ -91,6 +91,7 @@ class GoalOptions:
         return words | {name: value for name, value in self.given_options().items() if name in ("level", "seed")}
 
     def _make_goal(self) -> Goal:
+        """Make the goal of a session from its options."""
         name = self.goal or "estimate"
         kind = find_goal(name)
         self._check_options_fit_goal(name)

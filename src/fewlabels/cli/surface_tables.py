@@ -51,6 +51,7 @@ def format_answer(question: str, reading: SurfaceEstimate) -> str:
 
 
 def _print_arms(out: Console, s: Surface, worst: Sequence[Arm]) -> None:
+    """Print the table of a surface's worst arms."""
     arms = worst[:MAX_SHOWN]
     counts = [_format_counts(arm) for arm in arms]
     head = ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
@@ -76,17 +77,18 @@ def _print_arms(out: Console, s: Surface, worst: Sequence[Arm]) -> None:
 
 
 def _format_counts(arm: Arm) -> tuple[str, ...]:
+    """Return the cells of an arm in the table of a surface: items, labels, accuracy and interval."""
     return f"{arm.n_items:,}", f"{arm.n_labels:,}", f"{arm.mean:.3f}", f"[{arm.low:.3f}, {arm.high:.3f}]"
 
 
 def _is_narrow(attributes: Sequence[str], arms: Sequence[Arm], available: int) -> bool:
-    """Return whether one column per attribute fits the width."""
+    """Do the arms of a surface fit into a table with one column per attribute?"""
     widths = [max(cell_len(name), *(cell_len(arm.arm[name]) for arm in arms)) + 2 for name in attributes]
     return bool(widths) and sum(widths) <= available + 2
 
 
 def _print_scales(out: Console, s: Surface) -> None:
-    """Print the standard deviation of each effect on the logit scale; the residual effect of combinations comes last."""
+    """Print a surface's standard deviation of each effect on the logit scale; the residual effect of combinations comes last."""
     *effects, own = s.scales
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("effect on accuracy", overflow="fold", max_width=WIDTH - 12)

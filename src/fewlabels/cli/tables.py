@@ -32,6 +32,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
 
 
 def _make_table(a: Assessment, rows: tuple[Row, ...]) -> Table:
+    """Make the table of an assessment's groups."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (a.by, "items", "labels", a.metric, f"{100 * a.level:g}% interval", "P(worst)", "rank"):
         table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")

@@ -98,7 +98,7 @@ def aggregate_pool(
     _refuse_ids(pool, by, cut, most_groups)
     keys = group_keys(pool, cut, merge_edges(edges, strata)) | _label_keys(pool, grades=grades)
     sums = {**_sum_expressions(pool, probabilities=probabilities), **_range_expressions(pool)}
-    found, sample = _query_pool(pool, keys, sums, rule)
+    found, sample = _query_aggregate(pool, keys, sums, rule)
     found |= cut.fill(found)
     rows = _sorted_rows(found, list(keys))
     found = {name: [column[i] for i in rows] for name, column in found.items()}
@@ -108,7 +108,7 @@ def aggregate_pool(
         found |= _count_correct(found)
         pool.cache_pairs(found)
     aggregated = Aggregate(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
-    _refuse_too_many(by, len(set(aggregated.groups)), most_groups)
+    _refuse_too_many_groups(by, len(set(aggregated.groups)), most_groups)
     return replace(aggregated, found=found | aggregated.bin_scores(found))
 
 
@@ -130,7 +130,7 @@ def group_keys(pool: Predictions, cut: Cut, edges_and_strata: Sequence[float]) -
 
 
 def _add_outlier_bins(edges_and_strata: Sequence[float]) -> list[float]:
-    """Add a first and a last slot for invalid scores: querying minima and maxima instead would cost 10 % of the scan.
+    """Add a first and a last slot for invalid scores to the aggregate: querying minima and maxima would cost 10 % of the scan.
 
     A missing or NaN score compares below no edge and falls into the last slot. The tolerance is twice `ROUNDING`, so
     that every score in these slots also fails the exact check.
@@ -139,12 +139,14 @@ def _add_outlier_bins(edges_and_strata: Sequence[float]) -> list[float]:
 
 
 def _label_keys(pool: Predictions, *, grades: bool) -> dict[str, Value]:
+    """Return the GROUP BY key of the label in the aggregate query, or of the grade."""
     if not pool.has("agreement"):
         return {"label": pool.label}
     return {"grade": pool.agreement} if grades else {}
 
 
 def _sum_expressions(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
+    """Return the sums of the aggregate query: scores, grades and weights."""
     sums = ({"score": pool.score.sum()} if pool.has("score") else {}) | pool.sum_further_scores()
     if pool.has("agreement"):
         sums |= {"n_labels": pool.is_labelled().ifelse(1, 0).sum(), "right": pool.outcome().sum()}
@@ -158,7 +160,7 @@ def _sum_expressions(pool: Predictions, *, probabilities: bool) -> dict[str, Val
 
 
 def _range_expressions(pool: Predictions) -> dict[str, Value]:
-    """Return minima, maxima and counts that reveal invalid data; `checks` locates the rows."""
+    """Return minima, maxima and counts of the aggregate query that reveal invalid data; `checks` locates the rows."""
     out: dict[str, Value] = {}
     if pool.has("agreement"):
         out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
@@ -172,24 +174,26 @@ def _range_expressions(pool: Predictions) -> dict[str, Value]:
 
 
 def _map_slots(slot: list[Any], edges_and_strata: list[float], edges: Sequence[float]) -> list[Any]:
+    """Map the score slots of the aggregate query to score bins."""
     at = [None, *(bisect_right(edges[1:-1], low) for low in edges_and_strata[:-1]), None]
     return [at[i] for i in slot]
 
 
 def _count_correct(found: Columns) -> Columns:
-    """Count labelled and correct items from the rows, which are grouped by prediction and label."""
+    """Count labelled and correct items in the rows of the aggregate query, grouped by prediction and label."""
     n_labels = [0 if label is None else n for label, n in zip(found["label"], found["n"], strict=True)]
     same = [said == label for said, label in zip(found["predicted"], found["label"], strict=True)]
     return {"n_labels": n_labels, "right": [float(n) if ok else 0.0 for ok, n in zip(same, n_labels, strict=True)]}
 
 
 def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
-    """Refuse to group by an id or a timestamp, before the full count."""
+    """Refuse to group by an id or a timestamp, before the aggregate query."""
     if not isinstance(by, Everything | Predicted | Bins) and pool.count_distinct(cut.keys, first=HEAD_ROWS) > most:
-        _refuse_too_many(by, pool.count_distinct(cut.keys), most)
+        _refuse_too_many_groups(by, pool.count_distinct(cut.keys), most)
 
 
-def _refuse_too_many(by: Groups, n: int, most: int) -> None:
+def _refuse_too_many_groups(by: Groups, n: int, most: int) -> None:
+    """Refuse an aggregate query with too many groups."""
     if n > most and not isinstance(by, Everything | Predicted | Bins):
         raise InputError(
             f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} are supported; "
@@ -197,14 +201,15 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _query_pool(
+def _query_aggregate(
     pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], rule: SamplingRule | None
 ) -> tuple[Columns, Sample | None]:
+    """Run the aggregate query, with a sample of ids if there is a rule for one."""
     if rule is None:
         return pool.count_by(keys, sums, most=MAX_ENTRIES + 1), None
     return pool.count_and_sample(keys, sums, rule, most=MAX_ENTRIES + 1)
 
 
 def _sorted_rows(found: Columns, keys: list[str]) -> list[int]:
-    """Sort rows by their keys: engines return them in any order, and floating-point sums depend on it."""
+    """Sort the rows of the aggregate query by their keys: engines return them in any order, and floating-point sums depend on it."""
     return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

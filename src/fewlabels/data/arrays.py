@@ -33,17 +33,19 @@ def to_columns(
         None if classes is None else [to_name(value) for value in np.asarray(_name_mixed_booleans(classes)).tolist()]
     )
     given = {"predicted": ("y_pred", y_pred), "label": ("y_true", y_true)}
-    columns = {role: _to_arrow(*array) for role, array in given.items() if array[1] is not None}
+    columns = {role: _array_to_arrow(*array) for role, array in given.items() if array[1] is not None}
     if names is not None:
         _require_known(columns, names)
-    scores, roles = _read_scores(y_score, names, y_pred is not None)
+    scores, roles = _read_score_array(y_score, names, y_pred is not None)
     columns |= scores
     _require_same_length(columns)
     return columns, roles
 
 
-def _read_scores(y_score: Any, classes: Sequence[str] | None, has_pred: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns and roles of scores: one column per class, the positive class's, or the predicted class's."""
+def _read_score_array(
+    y_score: Any, classes: Sequence[str] | None, has_pred: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return columns and roles of the array y_score: one column per class, the positive class's, or the predicted class's."""
     if y_score is None:
         return {}, {}
     scores = np.asarray(y_score)
@@ -63,6 +65,7 @@ def _read_scores(y_score: Any, classes: Sequence[str] | None, has_pred: bool) ->
 
 
 def _require_classes(classes: Sequence[str] | None, n: int) -> None:
+    """Raise unless there is a class for every column of the array y_score."""
     if classes is None or len(classes) != n:
         came = "no classes are given" if classes is None else f"{len(classes):,} classes are given"
         raise InputError(
@@ -73,7 +76,7 @@ def _require_classes(classes: Sequence[str] | None, n: int) -> None:
 
 
 def _require_known(columns: Mapping[str, Any], classes: Sequence[str]) -> None:
-    """Raise if predictions or labels are not among the classes: they may be positions instead of names."""
+    """Raise if arrays of predictions or labels hold other values than the classes: they may be positions instead of names."""
     for role, argument in (("predicted", "y_pred"), ("label", "y_true")):
         seen = columns[role].unique().drop_null().to_pylist() if role in columns else []
         unknown = sorted({to_name(value) for value in seen} - set(classes))
@@ -85,14 +88,15 @@ def _require_known(columns: Mapping[str, Any], classes: Sequence[str]) -> None:
 
 
 def _require_same_length(columns: Mapping[str, Any]) -> None:
+    """Raise if the arrays have different lengths."""
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
         raise InputError(f"the arrays have different lengths: {said}; give one value per item")
 
 
-def _to_arrow(argument: str, values: Any) -> pa.Array:
-    """Return one value per item; NaN is null."""
+def _array_to_arrow(argument: str, values: Any) -> pa.Array:
+    """Return an array as an Arrow column with one value per item; NaN is null."""
     array = np.asarray(_name_mixed_booleans(values))
     if array.ndim != 1:
         raise InputError(f"{argument} has {array.ndim} dimensions; give one class per item")
@@ -103,7 +107,7 @@ def _to_arrow(argument: str, values: Any) -> pa.Array:
 
 
 def _name_mixed_booleans(values: Any) -> Any:
-    """Replace a list of booleans and other values by their names: NumPy would turn True into 1."""
+    """Replace an array's mix of booleans and other values by their names: NumPy would turn True into 1."""
     kinds = {type(value) for value in values if value is not None} if isinstance(values, list | tuple) else set()
     if bool not in kinds or kinds == {bool}:
         return values

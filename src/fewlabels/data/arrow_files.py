@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fewlabels.data.compression import find_limit, require_bounded
+from fewlabels.data.compression import find_decompression_limit, require_bounded
 from fewlabels.errors import InputError
 
 READ_ERRORS = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
@@ -29,11 +29,12 @@ def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:
 
 
 def _read_schema(path: str) -> pa.Schema:
+    """Read the columns of an Arrow file."""
     try:
         with pa.OSFile(path) as file:
             return (pa.ipc.open_file(file) if _is_file_format(path) else pa.ipc.open_stream(file)).schema
     except READ_ERRORS as error:
-        raise _describe_unreadable_arrow(path, error) from None
+        raise _make_unreadable_error(path, error) from None
 
 
 def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
@@ -45,20 +46,23 @@ def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
                 batch.validate(full=True)
                 yield batch
     except READ_ERRORS as error:
-        raise _describe_unreadable_arrow(path, error) from None
+        raise _make_unreadable_error(path, error) from None
 
 
 def _is_file_format(path: str) -> bool:
+    """Is this Arrow file in the file format, and not a stream?"""
     with Path(path).open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def _list_batches(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a file in the Arrow file format."""
     reader = pa.ipc.open_file(file)
     return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _describe_unreadable_arrow(path: str, error: BaseException) -> InputError:
+def _make_unreadable_error(path: str, error: BaseException) -> InputError:
+    """Make the error about an Arrow file that cannot be read."""
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(f"{path}: cannot be read as arrow: {reason[:200]}")
 
@@ -66,23 +70,24 @@ def _describe_unreadable_arrow(path: str, error: BaseException) -> InputError:
 def _require_bounded_buffers(path: str) -> None:
     """Refuse a file whose buffers decompress to more than the limit: a reader allocates all of it at once."""
     size, total = Path(path).stat().st_size, 0
-    limit = max(find_limit(size), size)
+    limit = max(find_decompression_limit(size), size)
     with pa.OSFile(path) as file:
         for message in _read_messages(file) if _is_file_format(path) else pa.ipc.MessageReader.open_stream(file):
-            total += sum(_list_lengths(message))
+            total += sum(_list_buffer_lengths(message))
             if total > limit:
                 require_bounded(path, total)
 
 
 def _read_messages(file: pa.NativeFile) -> Iterator[pa.ipc.Message]:
-    """Yield the messages listed in the footer: not every writer precedes it with a complete stream."""
+    """Yield the messages listed in the footer of an Arrow file: not every writer precedes it with a complete stream."""
     pa.ipc.open_file(file)  # verifies the footer
-    for offset in _list_offsets(_read_footer(file)):
+    for offset in _list_offsets(_read_arrow_footer(file)):
         file.seek(offset)
         yield pa.ipc.read_message(file)
 
 
-def _read_footer(file: pa.NativeFile) -> bytes:
+def _read_arrow_footer(file: pa.NativeFile) -> bytes:
+    """Read the footer of an Arrow file, which lists its batches."""
     end = file.size() - TAIL
     file.seek(end)
     (length,) = struct.unpack_from("<i", file.read(4))
@@ -91,17 +96,17 @@ def _read_footer(file: pa.NativeFile) -> bytes:
 
 
 def _list_offsets(footer: bytes) -> Iterator[int]:
-    """Yield the offsets of dictionaries and batches (Apache Arrow, `format/File.fbs`)."""
+    """Yield the offsets of the dictionaries and batches of an Arrow file (Apache Arrow, `format/File.fbs`)."""
     (root,) = struct.unpack_from("<I", footer, 0)
     for field in BLOCKS:
-        at = _find_field(footer, root, field)
-        blocks = _leapfrog(footer, at) if at else 0
+        at = _find_flatbuffer_field(footer, root, field)
+        blocks = _follow_offset(footer, at) if at else 0
         n = struct.unpack_from("<I", footer, blocks)[0] if at else 0
         yield from (struct.unpack_from("<q", footer, blocks + 4 + BLOCK * i)[0] for i in range(n))
 
 
-def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
-    """Yield the uncompressed lengths of the buffers; a compressed buffer stores it in its first eight bytes.
+def _list_buffer_lengths(message: pa.ipc.Message) -> Iterator[int]:
+    """Yield the uncompressed lengths of the buffers of an Arrow message; a compressed buffer stores it in its first eight bytes.
 
     The message header is a flatbuffer (Apache Arrow, `format/Message.fbs`).
     """
@@ -109,13 +114,13 @@ def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
         return
     head, body = message.metadata.to_pybytes(), memoryview(message.body)
     (root,) = struct.unpack_from("<I", head, 0)
-    batch = _leapfrog(head, _find_field(head, root, 2))
-    if head[_find_field(head, root, 1)] == DICTIONARY:
-        batch = _leapfrog(head, _find_field(head, batch, 1))
-    if not _find_field(head, batch, 3):  # no compression
+    batch = _follow_offset(head, _find_flatbuffer_field(head, root, 2))
+    if head[_find_flatbuffer_field(head, root, 1)] == DICTIONARY:
+        batch = _follow_offset(head, _find_flatbuffer_field(head, batch, 1))
+    if not _find_flatbuffer_field(head, batch, 3):  # no compression
         yield len(body)
         return
-    buffers = _leapfrog(head, _find_field(head, batch, 2))
+    buffers = _follow_offset(head, _find_flatbuffer_field(head, batch, 2))
     (n,) = struct.unpack_from("<I", head, buffers)
     for i in range(n):
         offset, length = struct.unpack_from("<qq", head, buffers + 4 + 16 * i)
@@ -123,8 +128,8 @@ def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
             yield max(0, struct.unpack_from("<q", body, offset)[0])
 
 
-def _find_field(head: bytes, table: int, index: int) -> int:
-    """Return the offset of a field of a flatbuffer table; 0 if it is absent."""
+def _find_flatbuffer_field(head: bytes, table: int, index: int) -> int:
+    """Return the offset of a field of a flatbuffer table in an Arrow file; 0 if it is absent."""
     vtable = table - struct.unpack_from("<i", head, table)[0]
     (size,) = struct.unpack_from("<H", head, vtable)
     at = 4 + 2 * index
@@ -132,5 +137,6 @@ def _find_field(head: bytes, table: int, index: int) -> int:
     return table + offset if offset else 0
 
 
-def _leapfrog(head: bytes, at: int) -> int:
+def _follow_offset(head: bytes, at: int) -> int:
+    """Follow a relative offset in the flatbuffers of an Arrow file."""
     return at + int(struct.unpack_from("<I", head, at)[0])

@@ -52,6 +52,7 @@ def compute_priority(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray
 
 
 def _draw_coefficients(seed: int) -> list[int]:
+    """Draw the coefficients of the polynomial that gives candidates their priorities."""
     coefficients: list[int] = np.random.default_rng([seed, N_COEFFICIENTS]).integers(1, PRIME, N_COEFFICIENTS).tolist()
     return coefficients
 
@@ -73,7 +74,8 @@ def hash_to_integer(id: ir.Value, engine: BaseBackend) -> ir.Value:
 
 
 @ibis.udf.scalar.builtin(name="hash", signature=((dt.string,), dt.uint64))  # type: ignore[untyped-decorator]
-def _hash_text(text: Any) -> Any: ...
+def _hash_text(text: Any) -> Any:
+    """Hash the text of a candidate's id (DuckDB's function)."""
 
 
 def allocate_candidates(sizes: Mapping[Key, int], most: int) -> dict[Key, int]:
@@ -94,7 +96,7 @@ def filter_by_priority(
     within: Sequence[str],
 ) -> ir.Table:
     """Filter out candidates whose priority is above the limit of their group; `within` are the keys of groups."""
-    limits = {key: _find_limit(n, wanted[key]) for key, n in sizes.items()}
+    limits = {key: _find_priority_limit(n, wanted[key]) for key, n in sizes.items()}
     near = items.filter(items["__fl_priority"] < max(limits.values())).mutate(**keys)  # drop most items before the join
     if not within:
         return near
@@ -104,7 +106,8 @@ def filter_by_priority(
     return joined.filter(joined["__fl_priority"] < joined["__fl_limit"])
 
 
-def _find_limit(n: int, wanted: int) -> int:
+def _find_priority_limit(n: int, wanted: int) -> int:
+    """Return the priority below which about `wanted` candidates of a group lie, with a margin."""
     likely = wanted + MARGIN_SD * sqrt(wanted) + MARGIN_ITEMS
     return PRIME if likely >= n else ceil(PRIME * likely / n)
 
@@ -114,7 +117,7 @@ def draw_candidates(
 ) -> Int[np.ndarray, " drawn"]:
     """Draw the candidates of every group: the indices of the `wanted` items with the smallest priorities."""
     sizes = np.bincount(group, minlength=len(wanted)).tolist()
-    limits = np.array([_find_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
+    limits = np.array([_find_priority_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
     priority = compute_priority(ids, seed)
     near = np.flatnonzero(priority < limits[group])  # sort only these few
     return near[_smallest_per_group(priority[near], ids[near], group[near], wanted)]
@@ -135,7 +138,7 @@ def keep_candidates(
 def _smallest_per_group(
     priority: Int[np.ndarray, " item"], name: np.ndarray, group: Int[np.ndarray, " item"], wanted: Sequence[int]
 ) -> Int[np.ndarray, " taken"]:
-    """Return the indices of the first `wanted` items of every group, ordered by priority, then by name.
+    """Return the indices of the first `wanted` candidates of every group, ordered by priority, then by name.
 
     >>> _smallest_per_group(np.array([5, 1, 4, 2]), np.array(["a", "b", "c", "d"]), np.array([0, 0, 1, 0]), [2, 1]).tolist()
     [1, 3, 2]

@@ -43,7 +43,7 @@ UNLABELLED_MARKERS = {
 def require_valid(
     pool: Predictions, aggregated: Aggregate | None = None, *, uses_propensities: bool = False
 ) -> tuple[str, ...]:
-    """Raise the first error; return the warnings, also of propensities that the caller does not use."""
+    """Raise the first error that the checks of a pool find; return the warnings, also of propensities that the caller does not use."""
     findings = check_pool(pool, aggregated, uses_propensities=uses_propensities)
     for finding in findings:
         if finding.severity == "error":
@@ -73,7 +73,7 @@ def check_pool(
 
 
 def _looks_valid(aggregated: Aggregate) -> bool:
-    """Return whether no prediction or score is missing or out of range; otherwise the rows must be queried."""
+    """Check quickly that no prediction or score is missing or out of range; otherwise the rows must be queried."""
     found = aggregated.found
     missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
     sums = [value for value in found.get("score", []) if value is not None]
@@ -86,10 +86,12 @@ def _looks_valid(aggregated: Aggregate) -> bool:
 
 
 def _is_within_bounds(low: float | None, high: float | None) -> bool:
+    """Is a range of scores within [0, 1]?"""
     return low is None or high is None or (low >= -ROUNDING and high <= 1 + ROUNDING)
 
 
 def _range_queries(pool: Predictions) -> dict[str, Value]:
+    """Return the minima, maxima and counts that the checks of scores need."""
     questions: dict[str, Value] = {"n": pool.items.count()}
     if pool.has("predicted"):
         questions["null_predicted"] = pool.predicted.isnull().sum()
@@ -105,6 +107,7 @@ def _range_queries(pool: Predictions) -> dict[str, Value]:
 
 
 def _range_of(name: str, value: Value) -> dict[str, Value]:
+    """Return minimum, maximum and number of missing values of one column to check."""
     bad = value.isnull() | value.isnan()
     return {
         f"{name}_low": value.nullif(float("nan")).min(),
@@ -145,6 +148,7 @@ def describe_duplicate(pool: Predictions, first: Any) -> str:
 
 
 def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    """Check that predictions and scores are present and that scores lie in [0, 1]."""
     found = []
     if facts.get("null_predicted"):
         row = pool.find(pool.predicted.isnull())["row"][0]
@@ -160,7 +164,7 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         hit = pool.find((score < -ROUNDING) | (score > 1 + ROUNDING), value=score)
         found.append(
             _make_error(
-                _describe_range(
+                _describe_score_outside(
                     f"column {column!r}",
                     hit["value"][0],
                     hit["row"][0],
@@ -172,12 +176,13 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _describe_range(column: str, value: float, row: int, low: float, high: float) -> str:
+def _describe_score_outside(column: str, value: float, row: int, low: float, high: float) -> str:
+    """Describe a score that the check finds outside [0, 1], and how to rescale it."""
     return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {_suggest_rescaling(low, high)}"
 
 
 def _suggest_rescaling(low: float, high: float) -> str:
-    """Suggest how to convert scores with this range to [0, 1].
+    """Suggest how to convert scores with this range to [0, 1], when the check fails.
 
     >>> _suggest_rescaling(1.0, 5.0), _suggest_rescaling(3.5, 99.0)
     ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
@@ -196,6 +201,7 @@ def _suggest_rescaling(low: float, high: float) -> str:
 
 
 def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    """Check that the probabilities of every item lie in [0, 1] and sum to 1."""
     if not pool.has("probabilities") or pool.roles.positive_score:
         return []
     columns = f"columns {pool.roles.used()['scores']}"
@@ -203,7 +209,7 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if facts["p_low"] is not None and (facts["p_low"] < -ROUNDING or facts["p_high"] > 1 + ROUNDING):
         hit = pool.find((least < -ROUNDING) | (greatest > 1 + ROUNDING), low=least, high=greatest)
         value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
-        return [_make_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
+        return [_make_error(_describe_score_outside(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
     missing = pool.find(total.isnull() | total.isnan())["row"] if facts["p_bad"] else []
     if missing:
         return [
@@ -235,7 +241,7 @@ def _check_propensities(pool: Predictions, aggregated: Aggregate, *, is_used: bo
     if low is not None and high is not None and (low < LEAST_PROPENSITY or high > 1):
         hit = pool.find((pool.propensity < LEAST_PROPENSITY) | (pool.propensity > 1), value=pool.propensity)
         row, value = hit["row"][0], hit["value"][0]
-        yield Finding("error", f"column {column!r}: a propensity is the probability with which a labelled item was chosen, more than 0 and at most 1, but row {row:,} has {value:g}; {_explain_propensity(value)}")  # fmt: skip
+        yield Finding("error", f"column {column!r}: a propensity is the probability with which a labelled item was chosen, more than 0 and at most 1, but row {row:,} has {value:g}; {_suggest_propensity_remedy(value)}")  # fmt: skip
         return
     if low is not None and high is not None and high - low > ROUNDING * high and not is_used:
         yield Finding("warning", f"propensities in column {column!r} differ, and only the overall accuracy of fewlabels assess is weighted by them: all other figures count labels as drawn at random within their group")  # fmt: skip
@@ -244,7 +250,8 @@ def _check_propensities(pool: Predictions, aggregated: Aggregate, *, is_used: bo
         yield Finding("warning", f"labels without a propensity in column {column!r}: {n_labels - n_known:,} of {n_labels:,}; they count as drawn at random within their groups, and are left out of the check of the overall figure")  # fmt: skip
 
 
-def _explain_propensity(value: float) -> str:
+def _suggest_propensity_remedy(value: float) -> str:
+    """Suggest what to do about a propensity that the check finds invalid."""
     if 0 <= value < LEAST_PROPENSITY:
         return "an item that could not be chosen has no label: leave its label out, or give the probability it had"
     return "is it a weight? Then give 1 divided by it" if value > 1 else "leave it empty where it is not known"
@@ -278,6 +285,7 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
 
 
 def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    """Check that labels and predictions share classes, and that no label is a marker such as "unknown"."""
     if not labels:
         return []
     marker = next(
@@ -306,6 +314,7 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
 
 
 def _suggest_class(name: str, known: set[str]) -> str:
+    """Suggest which known class an unknown one is, when the check of classes fails."""
     tidy = {other.strip().casefold(): other for other in known}
     same = tidy.get(name.strip().casefold())
     return f"is it {quote_name(same)} written differently?" if same else did_you_mean(name, sorted(known))
@@ -329,4 +338,5 @@ def _check_polarity(
 
 
 def _make_error(message: str) -> Finding:
+    """Return a check's finding that is an error."""
     return Finding("error", message)

@@ -25,7 +25,7 @@ from fewlabels.data.column_names import (
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
-from fewlabels.data.suggestions import Columns, assign_suggested
+from fewlabels.data.suggestions import SuggestedColumns, assign_suggested
 from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
@@ -56,7 +56,7 @@ def derive_columns(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any
 
 
 def _read_id(column: ir.Value) -> ir.Value:
-    """Return the ids; NaN is a missing one."""
+    """Return the ids from the user's column; NaN is a missing one."""
     return column.isnan().ifelse(ibis.null(column.type()), column) if column.type().is_floating() else column
 
 
@@ -75,7 +75,7 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
     fit = [name for name in read.fitting if any(name.lower() in RECOGNISED[role] for role in NUMERALS)]
     roles = resolve_roles(column_kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
     roles = _drop_unfit_predicted(table, roles, engine, given)
-    roles = assign_suggested(Columns(numeric, engine, column_kinds(numeric), roles), given)
+    roles = assign_suggested(SuggestedColumns(numeric, engine, column_kinds(numeric), roles), given)
     played = {*roles.used().values(), *roles.scores.values(), *roles.set_aside.values()}
     used = {name: number for name, number in read.numbers.items() if name in played}
     notes = (f"text read as numbers (such as 93% or 0,93) in column {join_names(used)}",) if used else ()
@@ -131,7 +131,7 @@ def _column_kind(kind: dt.DataType) -> Kind:
 
 
 def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
-    """Return the class names of booleans: False and True if predictions and labels are both boolean, else 0 and 1."""
+    """Return the class names of boolean columns: False and True if predictions and labels are both boolean, else 0 and 1."""
     columns = [c for c in (roles.predicted, roles.label) if c]
     return ("False", "True") if all(table[c].type().is_boolean() for c in columns) else ("0", "1")
 
@@ -139,6 +139,7 @@ def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
 def _derive_multiclass(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
 ) -> tuple[ir.Table, tuple[str, ...]]:
+    """Derive predicted class, score and probabilities from a column of classes, a column per class, or both."""
     probability = _list_probability_columns(table, roles, engine)
     table = table.mutate(**{f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())})
     columns = {name: table[f"{PROBABILITY}{i}"] for i, name in enumerate(probability)}
@@ -161,6 +162,7 @@ def _derive_multiclass(
 
 
 def _list_probability_columns(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
+    """Return the user's probability columns by class, also of a column of lists."""
     if roles.scores_list is None:
         return {name: table[column].cast("float64") for name, column in roles.scores.items()}
     column = table[roles.scores_list]
@@ -175,6 +177,7 @@ def _list_probability_columns(table: ir.Table, roles: Roles, engine: BaseBackend
 def _derive_binary(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
 ) -> tuple[Roles, tuple[str, ...], dict[str, ir.Value]]:
+    """Derive predicted class, score and probabilities from the column with the positive class's score."""
     positive, negative = _two_classes(table, roles, engine, booleans)
     positive_probability = _cast_to_number(table, "positive_score", str(roles.positive_score))
     if roles.predicted:
@@ -189,6 +192,7 @@ def _derive_binary(
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
+    """Return the positive and the other class of a column with the positive class's score."""
     seen = sorted(_class_names(table, roles, engine, booleans), key=natural_order)
     positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
     others = [name for name in seen if name != positive]
@@ -211,6 +215,7 @@ def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
 
 
 def _cast_to_number(table: ir.Table, role: str, column: str) -> ir.Value:
+    """Return the user's column as numbers; refuse other columns."""
     kind = table[column].type()
     if kind.is_null() or kind.is_unknown():  # an empty column
         return ibis.null("float64")
@@ -239,6 +244,7 @@ def _refuse_nested(table: ir.Table, roles: Roles) -> None:
 
 
 def _require_predictions(table: ir.Table, roles: Roles) -> None:
+    """Raise if the columns hold no predictions: neither a predicted class nor scores nor grades."""
     if roles.predicted or roles.scores or roles.scores_list or roles.positive_score or roles.agreement:
         return
     one = next((name for name, kind in table.schema().items() if kind.is_floating()), None)

@@ -20,8 +20,8 @@ LIMIT_VARIABLE = "FEWLABELS_MAX_UNPACKED"
 CHUNK_BYTES = 1 << 20
 
 
-def find_limit(n_packed: int, least: int | None = None) -> int:
-    """Return how many bytes a file of this size may decompress to, or be downloaded."""
+def find_decompression_limit(n_packed: int, least: int | None = None) -> int:
+    """Return how many bytes a compressed file of this size may decompress to, or be downloaded."""
     said = os.environ.get(LIMIT_VARIABLE, "")
     if said and not said.isdecimal():
         raise InputError(f"{LIMIT_VARIABLE} is {said!r}; give a number of bytes")
@@ -31,7 +31,7 @@ def find_limit(n_packed: int, least: int | None = None) -> int:
 def require_bounded(path: str | Path, n_unpacked: int) -> None:
     """Refuse a compressed file that decompresses to more than the limit."""
     n_packed = Path(path).stat().st_size
-    limit = find_limit(n_packed)
+    limit = find_decompression_limit(n_packed)
     if n_unpacked > limit:
         raise InputError(
             f"{path}: {_format_megabytes(n_packed)} unpack to more than {_format_megabytes(limit)}, too much to be loaded; "
@@ -43,7 +43,7 @@ def check_stream(path: str) -> None:
     """Decompress a .gz or .zst file once without storing it: it must be complete and within the limit."""
     if not path.lower().endswith((".gz", ".zst")):
         return
-    limit, n = find_limit(Path(path).stat().st_size), 0
+    limit, n = find_decompression_limit(Path(path).stat().st_size), 0
     try:
         with _open_compressed(path) as stream:
             while n <= limit and (chunk := stream.read(CHUNK_BYTES)):
@@ -56,8 +56,10 @@ def check_stream(path: str) -> None:
 
 
 def _open_compressed(path: str) -> Any:
+    """Open a .gz or .zst file to read what it decompresses to."""
     return gzip.open(path, "rb") if path.lower().endswith(".gz") else pa.CompressedInputStream(path, "zstd")
 
 
 def _format_megabytes(n: int) -> str:
+    """Return a decompressed size in megabytes."""
     return f"{n / 1e6:,.1f} MB" if n < 1e7 else f"{n / 1e6:,.0f} MB"

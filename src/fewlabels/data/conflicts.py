@@ -85,7 +85,7 @@ def check_confidence(pool: Predictions, found: Columns, edges: Sequence[float]) 
 
 
 def _may_be_below(found: Columns, edges: Sequence[float], k: int) -> bool:
-    """Return whether the aggregate shows scores below 1/k: in a bin below it, or as the mean of a class."""
+    """Do counts show scores below 1/K, which conflict with being confidences: in a bin below it, or as the mean of a class?"""
     if any(b is not None and edges[b + 1] <= 1 / k for b in found.get("bin", [])):
         return True
     sums: dict[str, list[float]] = {}
@@ -96,13 +96,14 @@ def _may_be_below(found: Columns, edges: Sequence[float], k: int) -> bool:
 
 
 def _count_below(pool: Predictions, k: int) -> list[ClassScores]:
+    """Count the scores below 1/K, which conflict with being confidences."""
     below = (pool.score < 1 / k - 1e-6).ifelse(1, 0).sum()
     found = pool.count_by({"name": pool.predicted}, {"below": below, "low": pool.score.min(), "high": pool.score.max()})
     return [ClassScores(*row) for row in zip(*(found[c] for c in ("name", "n", "below", "low", "high")), strict=True)]
 
 
 def _find_scored_class(pool: Predictions, by_class: list[ClassScores]) -> str | None:
-    """Return the class whose probability the score seems to be: the scores of the other class are low."""
+    """Return the class whose probability a conflicting score seems to be: the scores of the other class are low."""
     low = [one for one in by_class if one.n_below >= NEARLY_ALL * one.n]
     if len(low) != 1:
         return None
@@ -113,6 +114,7 @@ def _find_scored_class(pool: Predictions, by_class: list[ClassScores]) -> str | 
 
 
 def _suggest_positive(pool: Predictions, by_class: list[ClassScores], positive: str) -> Finding:
+    """Suggest to name the positive class if scores conflict with being confidences."""
     low = next(one for one in by_class if one.name != positive)
     column = str(pool.roles.score)
     options = {"positive_score": column} | ({} if positive in ("1", "True") else {"positive": positive})
@@ -134,12 +136,13 @@ def find_label_columns(pool: Predictions, values: Mapping[str, int]) -> tuple[Fi
 
 
 def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
+    """Does a column hold only predicted classes, in conflict with there being no label column?"""
     values = set(pool.count_by({"value": pool.attribute(column)}, {})["value"]) - {None}
     return bool(values) and values <= said and len(values) >= min(2, len(said))
 
 
 def _agrees_with_predicted(pool: Predictions, column: str) -> bool:
-    """Return whether a column agrees with the predicted class clearly more often than by chance."""
+    """Does a column with classes agree with the predicted class clearly more often than by chance?"""
     pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
     rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
     n, same = sum(k for _, _, k in rows), sum(k for value, predicted, k in rows if value == predicted)
@@ -164,4 +167,5 @@ def count_values(pool: Predictions) -> dict[str, int]:
 
 
 def _make_warning(message: str) -> Finding:
+    """Return a warning of a conflict."""
     return Finding("warning", message)

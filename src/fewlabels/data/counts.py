@@ -35,7 +35,7 @@ class Axis:
     edges: tuple[float, ...] = ()  # if levels are ranges of a number
 
     def find(self, value: object) -> int:
-        """Return the index of a value, −1 if unseen; a number maps to the range that contains it, or the nearest one.
+        """Return the index of a value on an axis of the count table, −1 if unseen; a number maps to the range that contains it, or the nearest one.
 
         >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
         (1, 1)
@@ -84,7 +84,7 @@ class Cells:
 
     @property
     def n(self) -> int:
-        """The number of cells."""
+        """The number of cells of the count table."""
         return len(self.group)
 
     @property
@@ -171,6 +171,7 @@ class CountTable:
         )
 
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
+        """Split every cell of the count table into its strata."""
         key, where = self.assign_cells((*splits, "stratum"))
         n = len(key)
         n_items, n_labels = (_sum_by_cell(where, values, n) for values in (self.n_items, self.n_labels))
@@ -261,6 +262,7 @@ class CountTable:
         return replace(self, by="bins", groups=names, group=group.reshape(-1), axes=(axis,), level=level)
 
     def _name(self, group: int, predicted: int, bin: int, stratum: int) -> str:
+        """Name a cell of the count table by group, predicted class, bin and stratum."""
         parts = [self.groups[group]]
         if predicted != NONE:
             parts.append(self.classes[predicted])
@@ -272,12 +274,14 @@ class CountTable:
 
 
 def _sum_by_cell(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
+    """Sum the entries of a count table by cell."""
     return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # integers if there are no entries
 
 
 def _sum_rows(
     where: Int[np.ndarray, " entry"], values: Float[np.ndarray, "entry class"], n: int
 ) -> Float[np.ndarray, "cell class"]:
+    """Sum the rows of a count table's entries by cell, for every class."""
     out = np.zeros((n, values.shape[1]))
     np.add.at(out, where, values)
     return out
@@ -289,6 +293,7 @@ def _count_labels(
     n: Int[np.ndarray, " entry"],
     shape: tuple[int, int],
 ) -> Float[np.ndarray, "cell class"]:
+    """Count the labels of every class in each cell."""
     known = label != NONE
     counts = np.zeros(shape)
     np.add.at(counts, (where[known], label[known]), n[known])
@@ -296,6 +301,7 @@ def _count_labels(
 
 
 def _parse_float(name: str) -> float | None:
+    """Return the number that a value of a count table's axis is; None if it is none."""
     try:
         return float(name)
     except ValueError:

@@ -40,6 +40,7 @@ def note_skipped(skipped: Sequence[str], path: str) -> tuple[str, ...]:
 
 
 def _split_csv_line(line: str, mark: str) -> list[str]:
+    """Split a line of a CSV file, perhaps its header, into fields."""
     rows = list(csv.reader(StringIO(line), delimiter=mark))
     return [field.strip() for field in rows[0]] if rows else []
 

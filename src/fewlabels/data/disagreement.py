@@ -26,17 +26,18 @@ class Disagreement:
     name: str = "disagreement"
 
     def cut(self, pool: RoleTable) -> Cut:
-        """Group by the pattern of agreement."""
+        """Group by the pattern of agreement: which models predict the same class."""
         if not isinstance(pool, JointPredictions):
             raise InputError("groups by disagreement need the predictions of several models")
-        return Cut((Facet(self.name, _name_pattern(pool), order=lambda name: (name != AGREE, name)),))
+        return Cut((Facet(self.name, _disagreement_pattern(pool), order=lambda name: (name != AGREE, name)),))
 
 
-def _name_pattern(pool: JointPredictions) -> Value:
+def _disagreement_pattern(pool: JointPredictions) -> Value:
+    """Return the group of an item: which models agree on it, and if two disagree, how far apart their scores are."""
     said = [pool.predicted_by(i) for i in range(len(pool.models))]
-    first = [_find_first(said[: i + 1]) for i in range(len(said))]
+    first = [_first_to_agree(said[: i + 1]) for i in range(len(said))]
     if len(said) == 2:
-        return (said[0] == said[1]).ifelse(AGREE, _place_contrast(pool))
+        return (said[0] == said[1]).ifelse(AGREE, _score_contrast_range(pool))
     if len(said) <= MAX_PATTERNS:
         pattern = first[0].cast("string")
         for one in first[1:]:
@@ -46,13 +47,13 @@ def _name_pattern(pool: JointPredictions) -> Value:
     return ibis.cases((n == 1, AGREE), (n == 2, "2 classes"), (n == 3, "3 classes"), else_="more classes")
 
 
-def _find_first(said: list[Value]) -> Value:
-    """Return the number of the first model that predicts what the last of these predicts."""
+def _first_to_agree(said: list[Value]) -> Value:
+    """Return the number of the first model that agrees with the last of these."""
     cases = [(one == said[-1], i) for i, one in enumerate(said[:-1])]
     return ibis.cases(*cases, else_=len(said) - 1) if cases else ibis.literal(0)
 
 
-def _place_contrast(pool: JointPredictions) -> Value:
+def _score_contrast_range(pool: JointPredictions) -> Value:
     """Return the range of the difference of two models' scores, on items on which they disagree."""
     if not (pool.has_score_of(0) and pool.has_score_of(1)):
         return ibis.literal("disagree")

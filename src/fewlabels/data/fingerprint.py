@@ -34,7 +34,7 @@ def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str],
 
 
 def _predicted_names(pool: Predictions, found: Columns) -> list[str]:
-    """Return the predicted class of every count, spelled as in the user's column."""
+    """Return the predicted class of every count that the fingerprint includes, spelled as in the user's column."""
     if _predicted_expression(pool) is None:
         return [""] * len(found["n"])
     flags = pool.roles.predicted and pool.items[pool.roles.predicted].type().is_boolean()
@@ -43,6 +43,7 @@ def _predicted_names(pool: Predictions, found: Columns) -> list[str]:
 
 
 def _sum_by_name(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
+    """Sum counts by name, for the fingerprint."""
     total: Counter[str] = Counter()
     for name, count in zip(names, n, strict=True):
         total[name] += count
@@ -83,11 +84,12 @@ def _fingerprint_subset(pool: Predictions, key: Value | None) -> dict[str, Any]:
 
 
 def _digest_items(rows: Sequence[tuple[Any, ...]]) -> str:
+    """Hash items for the fingerprint."""
     return sha256(repr(rows).encode()).hexdigest()
 
 
 def _predicted_expression(pool: Predictions) -> Value | None:
-    """Return the predicted class as the user wrote it: our names of booleans may depend on the labels."""
+    """Return the predicted class of the fingerprint as the user wrote it: our names of booleans may depend on the labels."""
     if not pool.has("predicted") or pool.has("agreement"):
         return None
     if pool.roles.predicted:
@@ -96,7 +98,7 @@ def _predicted_expression(pool: Predictions) -> Value | None:
 
 
 def _checksum_expressions(pool: Predictions) -> dict[str, Value]:
-    """Return a checksum over ids: it changes if different items have the same value."""
+    """Return a checksum over ids for the fingerprint: it changes if different items have the same value."""
     if not pool.roles.id:
         return {}
     codes = [pool.name.right(i).left(1).ascii_str().cast("int64") for i in (1, 2, 3)]
@@ -104,6 +106,7 @@ def _checksum_expressions(pool: Predictions) -> dict[str, Value]:
 
 
 def _list_checksums(word: str, counts: Columns) -> dict[str, dict[str, int]]:
+    """Return the checksum of every group, for the fingerprint."""
     if "mark" not in counts:
         return {}
     names = (MISSING if value is None else str(value) for value in counts["key"])

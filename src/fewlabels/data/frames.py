@@ -20,11 +20,11 @@ def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
         return _arrow_of_pandas(source), "pandas"
     if home == "polars":
         frame = source.collect() if hasattr(source, "collect") else source
-        return _check_names(frame.to_arrow()), "polars"
+        return _check_frame_names(frame.to_arrow()), "polars"
     if isinstance(source, pa.RecordBatchReader):
-        return _check_names(source.read_all()), "arrow"
+        return _check_frame_names(source.read_all()), "arrow"
     if isinstance(source, pa.Table | pa.RecordBatch):
-        return _check_names(pa.table(source)), "arrow"
+        return _check_frame_names(pa.table(source)), "arrow"
     if isinstance(source, duckdb.DuckDBPyRelation):
         return source.to_arrow_table(), "pandas"
     if isinstance(source, Mapping):
@@ -42,12 +42,14 @@ def cast_half_floats(source: pa.Table | pa.RecordBatchReader) -> Any:
     return source if schema == source.schema else source.cast(schema)
 
 
-def _check_names(table: pa.Table) -> pa.Table:
+def _check_frame_names(table: pa.Table) -> pa.Table:
+    """Refuse a frame with two columns of the same name, and name those without one."""
     require_distinct(table.column_names, "the table")
     return table.rename_columns(name_unnamed(table.column_names))
 
 
 def _arrow_of_pandas(frame: Any) -> pa.Table:
+    """Convert a pandas data frame to Arrow."""
     if not hasattr(frame, "columns"):
         raise InputError(f"predictions of type {type(frame).__name__} cannot be read; give a DataFrame")
     require_distinct(frame.columns, "the frame")
@@ -57,6 +59,7 @@ def _arrow_of_pandas(frame: Any) -> pa.Table:
 
 
 def _arrow_of_series(name: str, series: Any) -> pa.Array:
+    """Convert a column of a pandas data frame to Arrow."""
     try:
         return pa.Array.from_pandas(series)
     except pa.ArrowException:
@@ -64,6 +67,7 @@ def _arrow_of_series(name: str, series: Any) -> pa.Array:
 
 
 def _describe_mix(name: str, values: list[Any]) -> str:
+    """Explain that a data frame's column mixes types, which Arrow cannot store."""
     first = next((value for value in values if value is not None), None)
     other = next(((i, v) for i, v in enumerate(values) if v is not None and type(v) is not type(first)), None)
     if other is None:
@@ -107,14 +111,17 @@ def align_series(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_series(values: Any) -> bool:
+    """Is this a pandas Series or data frame?"""
     return type(values).__module__.split(".")[0] == "pandas" and hasattr(values, "index") and values.ndim in (1, 2)
 
 
 def _has_same_rows(one: Any, other: Any) -> bool:
+    """Do two frames have the same index, in any order?"""
     return bool(one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all())
 
 
 def _arrow_of_values(name: str, values: Any) -> pa.Array:
+    """Convert an array or a list to an Arrow column."""
     if isinstance(values, str | int | float) or values is None:
         raise InputError(f"column {name!r} is one value ({values!r}), not an array with one per item")
     if isinstance(values, np.ndarray) and values.ndim == 2:  # (item, class): a list column

@@ -36,20 +36,20 @@ class Cut:
 
     @property
     def keys(self) -> Mapping[str, Value]:
-        """The GROUP BY expressions."""
+        """The GROUP BY expressions of the groups."""
         return {f"g{i}_{facet.name}": facet.key for i, facet in enumerate(self.facets)}
 
     def fill(self, found: Columns) -> Columns:
-        """Return the keys of a query result, with missing values named."""
+        """Return the groups of a query result, with missing values named."""
         blanks = {key: facet.blank for key, facet in zip(self.keys, self.facets, strict=True)}
         return {key: [blank if value is None else value for value in found[key]] for key, blank in blanks.items()}
 
     def name(self, key: Sequence[Any]) -> str:
-        """The name of a combination."""
+        """The name of a group."""
         return CROSS.join(facet.show(value) for facet, value in zip(self.facets, key, strict=True)) if key else "all"
 
     def order(self, key: Sequence[Any]) -> tuple[Any, ...]:
-        """The sort key of a combination."""
+        """The sort key of a group."""
         return tuple(facet.order(value) for facet, value in zip(self.facets, key, strict=True))
 
 
@@ -102,7 +102,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The name on the command line; `column:` precedes names that have another meaning there."""
+        """The name of the groups on the command line; `column:` precedes names that have another meaning there."""
         taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:", "ranges:"))
         return f"column:{self.column}" if taken else self.column
 
@@ -115,6 +115,7 @@ class Column:
         )
 
     def _order_of(self, value: str) -> tuple[int, tuple[int, float, str]]:
+        """Return the sort key of a group: the stated order, then the natural one."""
         return self.order.index(value) if value in self.order else len(self.order), natural_order(value)
 
 
@@ -135,7 +136,7 @@ class Ranges:
 
     @property
     def name(self) -> str:
-        """The name on the command line."""
+        """The name of the groups on the command line."""
         return f"ranges:{self.column}" if self.n == 8 else f"ranges:{self.column}:{self.n}"
 
     def cut(self, pool: RoleTable) -> Cut:
@@ -171,11 +172,11 @@ class Bins:
 
     @property
     def name(self) -> str:
-        """The name on the command line."""
+        """The name of the groups on the command line."""
         return f"bins:equal-mass:{self.n}" if self.equal_mass else f"bins:{self.n}"
 
     def edges(self, pool: RoleTable) -> list[float]:
-        """Return the bin edges, including the outer ones; tied scores may leave fewer equal-mass bins."""
+        """Return the edges of the groups by score, including the outer ones; tied scores may leave fewer equal-mass bins."""
         inner = [i / self.n for i in range(1, self.n)]
         if self.equal_mass and inner:
             found = pool.measure({f"q{i}": pool.score.quantile(p) for i, p in enumerate(inner)})
@@ -215,7 +216,7 @@ class Cross:
 
     @property
     def name(self) -> str:
-        """The name on the command line."""
+        """The name of the crossed groups on the command line."""
         return ",".join(part.name for part in self.parts)
 
     def cut(self, pool: RoleTable) -> Cut:
@@ -253,6 +254,7 @@ def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
 
 
 def _require_column(pool: RoleTable, column: str) -> None:
+    """Raise if there is no such column to group by, or if it holds the labels."""
     if column not in pool.columns():
         raise InputError(f"by: there is no column {column!r}; {did_you_mean(column, pool.columns())}")
     if column in (pool.roles.label, pool.roles.agreement):

@@ -58,7 +58,7 @@ def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
 
 
 def _read_object(path: str) -> dict[str, Any] | None:
-    """Read the one object of a file; None if it is not an object, or if more lines follow."""
+    """Read the one JSON object of a file; None if it is not an object, or if more lines follow."""
     with _open_json(path) as file:
         head = file.read(HEAD_CHARACTERS)
         if not OBJECT.match(head) or _are_lines(head):
@@ -74,13 +74,14 @@ def _read_object(path: str) -> dict[str, Any] | None:
 
 
 def _open_json(path: str) -> Any:
+    """Open a JSON file, decompressed if it ends in .gz."""
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace")
     return Path(path).open(encoding="utf-8-sig", errors="replace")
 
 
 def _are_lines(head: str) -> bool:
-    """Return whether the first line is a complete object and more lines follow."""
+    """Is this file JSON lines: is the first line a complete object, and do more lines follow?"""
     first, _, rest = head.partition("\n")
     try:
         return bool(rest.strip()) and isinstance(json.loads(first), dict)
@@ -99,6 +100,7 @@ def _are_columns(document: Mapping[str, Any]) -> bool:
 
 
 def _require_one_length(path: str, columns: Mapping[str, list[Any]]) -> None:
+    """Raise if the columns in a JSON object differ in length."""
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         said = join_names(f"{name} {n:,}" for name, n in lengths.items())

@@ -15,7 +15,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, is_recognised, list_prefixed, resolve_roles
-from fewlabels.data.suggestions import Columns
+from fewlabels.data.suggestions import SuggestedColumns
 from fewlabels.errors import InputError, format_option, quote_name
 from fewlabels.text import ESCAPED
 
@@ -44,12 +44,12 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
     answers = _unescape_formulas(answers, answer_id, engine, column_of=table[roles.id])
     theirs = table[roles.predicted] if roles.predicted else None
-    answers = _unescape_formulas(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
-    answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
+    answers = _unescape_formulas(answers, column, engine, column_of=theirs, names=_list_scored_classes(table, roles))
+    answers = _read_flags(_one_label_per_id(answers, answer_id, column, engine), table, roles, engine)
     lost = _check_label_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
     if role == "label":
-        notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
+        notes += _note_attributes(SuggestedColumns(table, engine, column_kinds(table), roles))
     joined, name = _join_by_id(table, roles, answers, role)
     joined, unused = _join_propensities(joined, roles, labels, answer_id, given)
     kept = {k: v for k, v in given.items() if k not in elsewhere or k == "propensity"}
@@ -77,7 +77,7 @@ def _join_propensities(
     return joined.mutate(**{column: joined["__fl_chance"]}).drop(*extra), ()
 
 
-def _note_attributes(columns: Columns) -> tuple[str, ...]:
+def _note_attributes(columns: SuggestedColumns) -> tuple[str, ...]:
     """Note the columns that may hold labels too, and are not merged with the given ones."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]
@@ -99,7 +99,7 @@ def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, 
     return (f"labels come from two sources: {found['new']:,} from the labels that were given, {found['old']:,} from column {before!r} of the predictions",)  # fmt: skip
 
 
-def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
+def _list_scored_classes(table: ir.Table, roles: Roles) -> set[str]:
     """Return the classes named by probability columns."""
     found = column_kinds(table)
     return {
@@ -109,7 +109,7 @@ def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
 
 
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
-    """Convert grades to numbers: a "?" among them makes the whole column text."""
+    """Convert joined labels that are grades to numbers: a "?" among them makes the whole column text."""
     column = given.get("agreement", "agreement")
     is_theirs = column in answers.columns and ("agreement" in given or "label" not in answers.columns)
     if not is_theirs or not answers[column].type().is_string():
@@ -149,6 +149,7 @@ def _unescape_formulas(
 
 
 def _find_label_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    """Find the column of labels (or agreement) in the separate table."""
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
     found = resolve_roles(column_kinds(answers), **asked)
     if found.agreement:
@@ -188,7 +189,7 @@ def note_cannot_tell(n: int) -> str:
 
 
 def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
-    """Return whether an item was asked for, by default true; in CSV files booleans are text."""
+    """Return whether the label of an item was asked for, by default true; in CSV files booleans are text."""
     kind = answers[ASKED].type() if ASKED in answers.columns else None
     if kind is not None and kind.is_boolean():
         return answers[ASKED].fill_null(True)
@@ -198,6 +199,7 @@ def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
 
 
 def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    """Does a column of labels hold only the words true and false?"""
     words = table[column].strip().lower().nullif("")
     others = table.filter(words.notnull() & words.notin(FLAGS))
     return not engine.to_pyarrow(others.aggregate(n=others.count()))["n"][0].as_py()
@@ -206,17 +208,19 @@ def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
     """Return whether "?" is a class of these predictions; then it is an ordinary label."""
     is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
-    return is_predicted or CANNOT_TELL in _list_scored(table, roles)
+    return is_predicted or CANNOT_TELL in _list_scored_classes(table, roles)
 
 
 def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    """Does a label say "?" (cannot tell)?"""
     if not table[column].type().is_string():
         return False
     found = table.filter(table[column].strip() == CANNOT_TELL).limit(1)
     return bool(engine.to_pyarrow(found.select(x=column)).num_rows)
 
 
-def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
+def _one_label_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
+    """Keep one label per id; refuse different labels of the same item."""
     value = answers[column]
     answers = answers.filter(value.notnull()).select(__fl_key=as_name(answers[id]), __fl_answer=value).distinct()
     repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
@@ -229,7 +233,7 @@ def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) ->
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
-    """Convert the words true and false to booleans if predictions are boolean: CSV files only have text."""
+    """Convert labels that are the words true and false to booleans if predictions are boolean: CSV files only have text."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
     answer = answers["__fl_answer"]
     if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
@@ -238,6 +242,7 @@ def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBa
 
 
 def _check_label_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
+    """Raise if no label has the id of an item; note how many labels have none."""
     lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
     counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()

@@ -127,6 +127,7 @@ def require_models(names: Sequence[str]) -> None:
 
 
 def _refuse_same_file(sources: Mapping[str, Any]) -> None:
+    """Refuse to join the same file under two models' names."""
     seen: dict[str, str] = {}
     for name, source in sources.items():
         path = str(Path(source).resolve()) if isinstance(source, str | Path) else f"object {id(source)}"
@@ -153,32 +154,34 @@ def _read_tables(tables: Sequence[ir.Table], source: Any, labels: Any, roles: Ma
 
 
 def _read_part(source: Any, engine: BaseBackend | None, labels: Any, roles: Mapping[str, Any]) -> Predictions:
+    """Read the predictions of one model to join, in the engine of the others."""
     if isinstance(source, Predictions):
         if roles or labels is not None:
             raise InputError("these predictions are read already; give roles and labels to Predictions.read instead")
-        return source if engine is None or source.engine is engine else _move(source, engine)
+        return source if engine is None or source.engine is engine else _move_to_engine(source, engine)
     if engine is None or read_log(source) is not None:
         part = Predictions.read(source, labels=labels, **roles)
-        return part if engine is None else _move(part, engine)
+        return part if engine is None else _move_to_engine(part, engine)
     return _name_part(Predictions.read(open_table(source, engine), labels=labels, **roles), source)
 
 
 def _name_part(part: Predictions, source: Any) -> Predictions:
-    """Name a part by its source: it was read from a table that was open already."""
+    """Name the predictions of a model to join by their source: they were read from a table that was open already."""
     if not isinstance(source, str | Path):
         return part
     inputs = () if is_address(source) else (str(source),)
     return replace(part, source=redact_passwords(str(source)), inputs=tuple(dict.fromkeys((*part.inputs, *inputs))))
 
 
-def _move(part: Predictions, engine: BaseBackend) -> Predictions:
-    """Copy predictions to another engine."""
+def _move_to_engine(part: Predictions, engine: BaseBackend) -> Predictions:
+    """Copy the predictions of a model to the engine in which they are joined."""
     with explain_engine_errors(part.source):
         copied = part.engine.to_pyarrow(part.items)
     return replace(part, items=register_arrow(copied, engine), engine=engine)
 
 
 def _require_joinable(name: str, part: Predictions) -> None:
+    """Refuse to join graded outputs and predictions without an id column."""
     if part.has("agreement"):
         raise InputError(f"{name}: models are compared on true classes, and {part.source} has grades of agreement; assess each model by itself")  # fmt: skip
     if not part.roles.id:
@@ -209,6 +212,7 @@ def _join_parts(models: tuple[str, ...], parts: Sequence[Predictions], *, has_gi
 
 
 def _make_key(part: Predictions, *, as_integers: bool) -> Value:
+    """Return the key by which models are joined: the id as an integer or as text."""
     return part.id.cast("int64") if as_integers else part.name
 
 
@@ -255,7 +259,7 @@ def refuse_contradicting_labels(pool: JointPredictions, n: int) -> None:
 
 
 def describe_other_values(pool: JointPredictions, columns: Sequence[str]) -> tuple[str, ...]:
-    """Say in how many items a column that groups are made of has another value in another table."""
+    """Say in how many joined items a column that groups are made of has another value in another model's table."""
     notes = []
     for column in columns:
         first, *others = [i for i, part in enumerate(pool.parts) if column in part.attributes] or [0]
@@ -267,6 +271,7 @@ def describe_other_values(pool: JointPredictions, columns: Sequence[str]) -> tup
 
 
 def _count_differing(one: Predictions, other: Predictions, column: str) -> int:
+    """Count the joined items for which a column differs in two models' tables."""
     sides = [part.items.select(**{KEY: part.name, name: as_name(part.items[column]).fill_null("")}) for part, name in ((one, "one"), (other, "other"))]  # fmt: skip
     joined = sides[0].inner_join(sides[1], KEY)
     found = one.engine.to_pyarrow(joined.filter(joined["one"] != joined["other"]).aggregate(n=lambda t: t.count()))

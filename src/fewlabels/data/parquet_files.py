@@ -19,7 +19,7 @@ def check_footer(path: str) -> None:
 
 
 def _list_sizes(footer: pq.FileMetaData) -> Iterator[int]:
-    """Yield the bytes of each column in each row group."""
+    """Yield the decompressed bytes of each column in each row group, as the Parquet footer states them."""
     widths = [NUMBER_BYTES if footer.schema.column(i).max_repetition_level else 0 for i in range(footer.num_columns)]
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)

@@ -73,7 +73,7 @@ def measure_signs(aggregated: Aggregate) -> ScoreSigns | None:
     The variance of the scores is that between the entries of a group (which share prediction, score bin and label), plus
     what scores spread evenly over their bin would add.
     """
-    groups = _collect(aggregated)
+    groups = _collect_scores(aggregated)
     n_labels = sum(int(g.labelled.sum()) for g in groups.values())
     labelled, expected, variance = 0.0, 0.0, 0.0
     for group in groups.values():
@@ -97,8 +97,8 @@ class _Group:
     within: Float[np.ndarray, " entry"]  # variance of scores spread evenly over the bin
 
 
-def _collect(aggregated: Aggregate) -> dict[object, _Group]:
-    """Collect items, labels and mean scores of the entries of each group and predicted class."""
+def _collect_scores(aggregated: Aggregate) -> dict[object, _Group]:
+    """Collect items, labels and mean scores by group and predicted class, which show signs of unknown propensities."""
     found = aggregated.found
     said = found.get("predicted", [None] * len(found["n"]))
     within = np.diff(aggregated.edges) ** 2 / 12

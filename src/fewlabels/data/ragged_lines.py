@@ -22,4 +22,5 @@ def refuse_ragged(path: str, lines: Iterable[str], columns: Sequence[str], marks
 
 
 def _count_fields(n: int) -> str:
+    """Say how many fields a ragged line has."""
     return "1 field" if n == 1 else f"{n:,} fields"

@@ -66,6 +66,7 @@ class Relation:
         return self._query(self._count(keys, sums, most))
 
     def _count(self, keys: Mapping[str, Value], sums: Mapping[str, Value], most: int | None) -> ir.Table:
+        """Return the query that counts the relation's rows by keys."""
         rows = self.items.group_by(**keys) if keys else self.items
         return rows.aggregate(n=self.items.count(), **sums).limit(most)
 
@@ -101,8 +102,10 @@ class Relation:
         return self._query(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
     def _query(self, expression: ir.Table) -> Columns:
+        """Run a query on the relation, and return its columns."""
         return self._fetch(expression).to_pydict()
 
     def _fetch(self, expression: ir.Table) -> pa.Table:
+        """Run a query on the relation in its engine, one at a time."""
         with _ENGINE_LOCK, explain_engine_errors(self.source):
             return fetch_arrow(self.engine, expression)

@@ -145,6 +145,7 @@ class RoleTable(Relation):
         return {role: int(n or 0) for role, n in self.measure(values).items()} if values else {}
 
     def _differs(self, role: str, column: str) -> Value:
+        """Return where a recognised but unused column of a role differs from the derived one."""
         if role == "score":
             return (self.number(column) - self.score).abs() > SCORE_TOLERANCE
         flags = self.items[column].type().is_boolean()
@@ -152,6 +153,7 @@ class RoleTable(Relation):
         return said != self.predicted
 
     def _own_probability(self) -> Value:
+        """Return the probability of the predicted class."""
         cases = list(zip(self.scored_classes, self.probabilities, strict=True))
         return self.predicted.cases(*cases, else_=ibis.null("float64"))
 
@@ -173,6 +175,7 @@ class RoleTable(Relation):
         return self.is_labelled().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
     def _role(self, role: str, column: str, instead: str = "") -> Value:
+        """Return the column of a role; raise if there is none."""
         if column not in self.items.columns:
             remedy = f"name the column with {format_option(role)}{instead}"
             known = join_names(self.columns(), most=20)

@@ -127,6 +127,7 @@ def resolve_roles(
 def _refuse_contradictions(
     predicted: str | None, scores: str | None, positive_score: str | None, threshold: float | None
 ) -> None:
+    """Refuse roles that exclude each other, such as scores and positive_score."""
     if positive_score is not None and scores is not None:
         raise InputError("both scores and positive_score are given; give the one that holds the model's probabilities")
     if threshold is None:
@@ -140,6 +141,7 @@ def _refuse_contradictions(
 
 
 def _require_column(columns: Mapping[str, Kind], role: str, column: str) -> None:
+    """Raise if the column given for a role does not exist."""
     if column not in columns:
         raise InputError(f"{role}: there is no column {column!r}; {did_you_mean(column, columns)}")
 
@@ -164,7 +166,7 @@ def _recognise_column(
 def _find_scores(
     columns: Mapping[str, Kind], scores: str | None, positive_score: str | None, taken: set[str]
 ) -> tuple[dict[str, str], str | None]:
-    """Return (class -> column, list column) of the given prefix or column, else of `p_*`."""
+    """Return (class -> column, list column) for the role of the scores: of the given prefix or column, else of `p_*`."""
     if positive_score is not None:
         return {}, None
     if scores is None:
@@ -201,6 +203,7 @@ def list_prefixed(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> 
 
 
 def _list_recognised(columns: Mapping[str, Kind], taken: set[str]) -> dict[str, str]:
+    """List the columns named `p_CLASS` if all are numbers: they are recognised for the role of the scores."""
     n = len(SCORES_PREFIX)
     named = [name for name in columns if name.startswith(SCORES_PREFIX) and len(name) > n and name not in taken]
     is_whole = len(named) >= 2 and all(columns[name] == "number" for name in named)

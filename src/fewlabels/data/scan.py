@@ -56,7 +56,7 @@ class Opened(NamedTuple):
 def open_files(pattern: str, engine: BaseBackend) -> Opened:
     """Open a file, or all files that match a glob pattern, to scan as a DuckDB table."""
     paths = find_files(pattern)
-    kinds = {_kind_of(path) for path in paths}
+    kinds = {_file_kind(path) for path in paths}
     if len(kinds) > 1:
         raise InputError(f"{pattern}: files of different kinds ({join_names(sorted(kinds))}); name one kind")
     kind = kinds.pop()
@@ -70,7 +70,7 @@ def open_files(pattern: str, engine: BaseBackend) -> Opened:
 
 
 def _explain_duckdb_error(error: str) -> str:
-    """Extract the reason: DuckDB wraps errors of our Arrow reader in its own text and a traceback."""
+    """Extract why a file cannot be scanned: DuckDB wraps errors of our Arrow reader in its own text and a traceback."""
     if "unicode" in error.lower() or "utf-8" in error.lower():
         return "the text is not UTF-8; save it as UTF-8"
     reason = error.strip().splitlines()[0].partition(" Detail: Python exception")[0]
@@ -89,7 +89,8 @@ def find_files(pattern: str) -> list[str]:
     return paths
 
 
-def _kind_of(path: str) -> str:
+def _file_kind(path: str) -> str:
+    """Return the format of a file to scan, by its ending."""
     for kind, endings in SUFFIXES.items():
         if path.lower().endswith(endings):
             return kind
@@ -102,6 +103,7 @@ def _kind_of(path: str) -> str:
 
 
 def _scan_files(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
+    """Open files of one format as a table."""
     for path in paths:
         if Path(path).stat().st_size == 0:
             raise InputError(f"{path} is empty")
@@ -110,6 +112,7 @@ def _scan_files(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
+    """Scan Parquet files in place."""
     for path in paths:
         check_footer(path)
     names = pq.read_schema(paths[0]).names
@@ -121,6 +124,7 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
+    """Load CSV files into a DuckDB table."""
     # Types are inferred from all rows, because an id may turn out to be text only in row 50,000.
     # Booleans are not inferred: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
@@ -138,6 +142,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
+    """Load JSON files into a DuckDB table."""
     found = [read_json_columns(path) for path in paths]
     columns = [one for one in found if one is not None]
     if columns and len(columns) < len(paths):
@@ -151,7 +156,7 @@ def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _name_files(paths: list[str], read: Callable[..., ir.Table], table: ir.Table | None = None) -> ir.Table:
-    """Add the column `filename` to the rows of several files, unless they have such a column; short where names differ."""
+    """Add the column `filename` to the rows of several scanned files, unless they have such a column; short where names differ."""
     table = read() if table is None else table
     if len(paths) == 1 or FILE_NAME in table.columns:
         return table
@@ -161,6 +166,7 @@ def _name_files(paths: list[str], read: Callable[..., ir.Table], table: ir.Table
 
 
 def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
+    """Load Arrow files into a DuckDB table."""
     reader = read_batches(paths)
     names = reader.schema.names
     require_distinct(names, paths[0])
@@ -171,7 +177,7 @@ def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBackend) -> ir.Table:
-    """Copy Arrow data into the engine, batch by batch."""
+    """Load Arrow data into a DuckDB table, batch by batch."""
     name, view = ibis.util.gen_name("fewlabels"), ibis.util.gen_name("fewlabels")
     engine.con.register(view, source)
     engine.con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{view}"')
@@ -180,17 +186,18 @@ def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBacke
 
 
 def _load_into_engine(table: ir.Table, engine: BaseBackend) -> ir.Table:
+    """Store a scanned table in DuckDB."""
     return engine.create_table(ibis.util.gen_name("fewlabels"), table, temp=True)
 
 
 def _escape_glob(paths: list[str]) -> list[str]:
-    """Escape file names so that DuckDB does not read them as glob patterns."""
+    """Escape file names so that DuckDB does not scan them as glob patterns."""
     marks = {ord(mark): f"[{mark}]" for mark in "[*?"}
     return [os.path.abspath(path).translate(marks) for path in paths]  # noqa: PTH100 (links stay links)
 
 
 def _read_head(path: str) -> bytes:
-    """Return the first bytes of a text file, decompressed if it is .gz or .zst."""
+    """Return the first bytes of a text file to scan, decompressed if it is .gz or .zst."""
     if path.lower().endswith(".gz"):
         with gzip.open(path, "rb") as file:
             return file.read(HEAD_BYTES)

@@ -33,12 +33,13 @@ class Source(NamedTuple):
 
 def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
     """Open any source (a path, a frame, a mapping of arrays or an Ibis table) as a table with its engine."""
-    found = _open(source, engine)
+    found = _open_any(source, engine)
     refuse_reserved(found.table.columns)
     return found
 
 
-def _open(source: Any, engine: BaseBackend | None) -> Source:
+def _open_any(source: Any, engine: BaseBackend | None) -> Source:
+    """Open a source of any kind as a table with its engine."""
     if isinstance(source, ir.Table) and source.get_backend().name != "polars":
         given = source.get_backend()
         return Source(clear_nan(source) if given.name == "duckdb" else source, given, "pandas")
@@ -55,7 +56,7 @@ def _open(source: Any, engine: BaseBackend | None) -> Source:
 
 
 def _open_address(address: str, engine: BaseBackend) -> Source:
-    """Open a file at an address, or a table of a database, which is copied to the engine."""
+    """Open a source at an address: a file, or a table of a database, which is copied to the engine."""
     if is_database(address):
         table = open_table_at(address)
         return Source(register_arrow(fetch_arrow(table.get_backend(), table), engine), engine, "pandas")
@@ -66,7 +67,7 @@ def _open_address(address: str, engine: BaseBackend) -> Source:
 
 
 def _list_names(source: Any) -> list[object]:
-    """List the column names as the user wrote them."""
+    """List the column names of a source as the user wrote them."""
     if isinstance(source, Mapping):
         return list(source)
     if hasattr(source, "collect_schema"):  # Polars

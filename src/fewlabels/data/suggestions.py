@@ -39,7 +39,7 @@ ROLE_PATTERNS = {  # names similar to the recognised ones
 
 
 @dataclass(frozen=True)
-class Columns:
+class SuggestedColumns:
     """The columns of a table, their kinds, and the roles assigned so far."""
 
     table: ir.Table
@@ -49,7 +49,7 @@ class Columns:
 
     @property
     def taken(self) -> set[str]:
-        """The columns with a role."""
+        """The columns with a role, which are not suggested for another."""
         return {*self.roles.used().values(), *self.roles.scores.values()}
 
     def list_suggested(self, role: str) -> list[str]:
@@ -59,18 +59,18 @@ class Columns:
 
     @cached_property
     def classes(self) -> set[str] | None:
-        """The predicted classes; None if only the labels define them."""
+        """The predicted classes, which a suggested label must hold; None if only the labels define them."""
         if self.roles.predicted:
             return self.list_names(self.roles.predicted)
         return set(self.roles.scores) or None
 
     def list_names(self, column: str) -> set[str]:
-        """List the classes of a column; booleans are named 1 and 0."""
+        """List the classes in a column whose name suggests a role; booleans are named 1 and 0."""
         names = self.table.select(name=as_name(self.table[column], booleans=("0", "1"))).distinct().limit(MAX_CLASSES)
         return {name for name in self.engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
 
     def find_range(self, value: ir.Value) -> tuple[float, float, int]:
-        """Return minimum, maximum and the number of missing values."""
+        """Return minimum, maximum and the number of missing values of a suggested column."""
         number = value.cast("float64")
         gaps = (number.isnull() | number.isnan()).ifelse(1, 0).sum()
         kept = number.nullif(float("nan"))
@@ -79,25 +79,25 @@ class Columns:
         return (*bounds, int(found["gaps"] or 0))  # type: ignore[return-value]
 
     def holds_probabilities(self, column: str) -> bool:
-        """Return whether all values of a column are in [0, 1], with none missing."""
+        """Return whether a suggested score fits: all its values are in [0, 1], with none missing."""
         if self.kinds[column] != "number":
             return False
         low, high, gaps = self.find_range(self.table[column])
         return low >= -ROUNDING and high <= 1 + ROUNDING and not gaps
 
     def holds_grades(self, column: str) -> bool:
-        """Return whether a column holds numbers in [0, 1] where none is missing."""
+        """Return whether a suggested column of grades fits: its numbers are in [0, 1], and some are present."""
         if self.kinds[column] != "number":
             return False
         low, high, _ = self.find_range(self.table[column])
         return low >= -ROUNDING and high <= 1 + ROUNDING
 
     def holds_classes(self, column: str) -> bool:
-        """Return whether all values of a column are predicted classes."""
+        """Return whether a suggested label fits: all its values are predicted classes."""
         return self.kinds[column] in ("text", "number", "boolean") and self.find_unknown_class(column) is None
 
     def find_unknown_class(self, column: str) -> str | None:
-        """Return a value that is no predicted class, or None; '' if the column is empty."""
+        """Return a value of a suggested label that is no predicted class, or None; '' if the column is empty."""
         names = self.list_names(column)
         if self.roles.scores_list and not self.roles.predicted:  # classes are list indices
             return min((name for name in names if not name.isdecimal()), default=None) if names else ""
@@ -107,7 +107,7 @@ class Columns:
         return min(names - self.classes, default=None) if names else ""
 
 
-def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
+def assign_suggested(columns: SuggestedColumns, given: Mapping[str, Any]) -> Roles:
     """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others' suggestions."""
     notes: list[str] = []
     for take in (_assign_scores, _assign_score, _assign_label):
@@ -117,7 +117,8 @@ def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
     return replace(columns.roles, notes=(*columns.roles.notes, *notes, *_note_likely(columns, notes)))
 
 
-def _assign_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_scores(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    """Assign probability columns of every class if their names suggest them and they fit."""
     roles = columns.roles
     notes: list[str] = []
     if given.get("scores") or roles.scores or roles.positive_score or roles.agreement:
@@ -137,8 +138,8 @@ def _assign_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, l
     return roles, notes
 
 
-def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) -> str | None:
-    """Return why columns cannot be class probabilities; None if they can."""
+def _find_misfit(columns: SuggestedColumns, found: Mapping[str, str], *, is_known: bool) -> str | None:
+    """Return why columns whose names suggest class probabilities cannot be that; None if they can."""
     if not is_known:
         return "their names are not those of the predicted classes"
     low, high, gaps = columns.find_range(reduce(add, (columns.table[name].cast("float64") for name in found.values())))
@@ -150,7 +151,8 @@ def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) 
     return None if least >= -ROUNDING else "some are below 0"
 
 
-def _assign_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_score(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    """Assign the score to a column whose name suggests it and whose values fit."""
     roles, found = columns.roles, columns.list_suggested("score")
     if not found or not roles.predicted or roles.agreement or "score" in given:
         return roles, []
@@ -163,7 +165,8 @@ def _assign_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, li
     return replace(roles, score=fit), [f"column {fit!r} is read as the score, the confidence in the predicted class"]
 
 
-def _assign_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_label(columns: SuggestedColumns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    """Assign the label to a column whose name suggests it and whose values fit."""
     roles, found = columns.roles, columns.list_suggested("label")
     if not found or roles.agreement or "label" in given or "agreement" in given:
         return roles, []
@@ -179,8 +182,8 @@ def _assign_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, li
     return roles, notes
 
 
-def _note_unused(columns: Columns, role: str) -> list[str]:
-    """Note unused columns that fit a role, if the role's column is not named exactly like the role."""
+def _note_unused(columns: SuggestedColumns, role: str) -> list[str]:
+    """Note suggested columns that fit a role but are not used, if the role's column is not named exactly like the role."""
     used = str(getattr(columns.roles, role))
     if used.lower() == role:
         return []
@@ -190,10 +193,11 @@ def _note_unused(columns: Columns, role: str) -> list[str]:
 
 
 def _has_scores(roles: Roles) -> bool:
+    """Do the roles have scores already, so that none need be suggested?"""
     return bool(roles.score or roles.scores or roles.scores_list or roles.positive_score)
 
 
-def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
+def _note_likely(columns: SuggestedColumns, notes: list[str]) -> Iterator[str]:
     """Note columns whose names suggest a role that they do not have."""
     roles = columns.roles
     free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
@@ -212,8 +216,8 @@ def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
             yield f"no labels are used; if column {join_names(map(repr, graded))} says whether each prediction is right (1) or wrong (0), say {format_option('agreement', graded[0])}"  # fmt: skip
 
 
-def _looks_like_score(columns: Columns, name: str) -> bool:
-    """Return whether a column looks like a score; after a probability prefix its name must end with a class."""
+def _looks_like_score(columns: SuggestedColumns, name: str) -> bool:
+    """Return whether a column's name suggests a score; after a probability prefix it must end with a class."""
     prefix = next((one for one in PREFIXES if name.lower().startswith(one)), None)
     if prefix is not None:
         is_one = columns.classes is not None and name[len(prefix) :] in columns.classes

@@ -55,7 +55,7 @@ def to_count_table(aggregated: Aggregate) -> CountTable:
 
 
 def _list_models(found: Columns, pool: JointPredictions) -> ModelColumns:
-    """Return what every model predicts in every entry."""
+    """Tabulate what every model predicts in every entry of the count table."""
     names = ["", *(f"_{i}" for i in range(1, len(pool.models)))]
     blank = [NONE] * len(found["n"])
     predicted = [_class_index(found, f"predicted{name}", pool.classes) for name in names]
@@ -65,7 +65,7 @@ def _list_models(found: Columns, pool: JointPredictions) -> ModelColumns:
 
 
 def _list_strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
-    """Return the stratum of every entry; None if not requested, one stratum without scores."""
+    """Return the stratum of every entry to tabulate; None if not requested, one stratum without scores."""
     if not aggregated.strata:
         return None
     return np.array(aggregated.found.get("stratum", [0] * len(aggregated.found["n"])))
@@ -83,17 +83,19 @@ def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np
 
 
 def _class_index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
+    """Return a column of the aggregate as indices of classes, for the count table."""
     at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
     return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
 
 
 def _to_floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
+    """Return a column of the aggregate as floats, for the count table."""
     values = found.get(column, [None] * len(found["n"]))
     return np.array([missing if v is None else float(v) for v in values])
 
 
 def _align_classes(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
-    """Align the summed probabilities of the scored classes with all classes; others are 0."""
+    """Align the summed probabilities of the scored classes with all classes of the count table; others are 0."""
     out = np.zeros((len(found["n"]), len(pool.classes)))
     for i, name in enumerate(pool.scored_classes):
         out[:, pool.classes.index(name)] = found[f"p{i}"]

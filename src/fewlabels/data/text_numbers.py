@@ -48,10 +48,12 @@ def _as_number(column: ir.Value) -> ir.Value:
 
 
 def _is_word(text: ir.Value, number: ir.Value) -> ir.Value:
+    """Is a text present, but no number?"""
     return text.notnull() & number.isnull()
 
 
 def _find_word(table: ir.Table, engine: BaseBackend, name: str) -> tuple[int, str]:
+    """Return the row and the text of the first value that is no number."""
     text = table[name].strip().nullif("")
     rows = table.select(row=ibis.row_number() + 1, text=text, number=_as_number(table[name]))
     hit = rows.filter(_is_word(rows["text"], rows["number"])).order_by("row").limit(1)

@@ -33,21 +33,22 @@ def format_cell(value: Any) -> str:
 
 
 def _align(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of a table: names to the left, numbers to the right."""
+    """Align the rows of an excerpt as lines of text: names to the left, numbers to the right."""
     if not rows:
         return []
-    columns = [[name, *(_shorten(format_cell(row[name])) for row in rows)] for name in rows[0]]
+    columns = [[name, *(_shorten_cell(format_cell(row[name])) for row in rows)] for name in rows[0]]
     to_left = [any(isinstance(row[name], str) for row in rows) for name in rows[0]]
     padded = [_pad(cells, left=left) for cells, left in zip(columns, to_left, strict=True)]
     return ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
 
 
 def _pad(cells: Sequence[str], *, left: bool) -> list[str]:
+    """Pad the cells of an excerpt to the same width."""
     width = max(map(display_width, cells))
     gaps = [" " * (width - display_width(cell)) for cell in cells]
     return [cell + gap if left else gap + cell for cell, gap in zip(cells, gaps, strict=True)]
 
 
-def _shorten(cell: str) -> str:
-    """Cut a long name in the middle, because names of groups often differ at their ends."""
+def _shorten_cell(cell: str) -> str:
+    """Cut a long name in an excerpt in the middle, because names of groups often differ at their ends."""
     return cell if len(cell) <= MAX_WIDTH else f"{cell[: MAX_WIDTH // 2]}…{cell[-MAX_WIDTH // 2 + 1 :]}"

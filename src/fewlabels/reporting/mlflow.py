@@ -53,6 +53,7 @@ def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "few
 
 
 def _collect_params(a: Assessment) -> dict[str, Any]:
+    """Return the settings of an assessment as parameters of an MLflow run."""
     return {
         "by": a.by, "prior": a.prior, "level": a.level, "finite_pool": a.finite_pool, "n_items": a.n_items,
         "n_labels": a.n_labels, "seed": a.spec.seed,
@@ -60,7 +61,7 @@ def _collect_params(a: Assessment) -> dict[str, Any]:
 
 
 def _collect_metrics(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
-    """Yield overall and group estimates with their intervals; number groups whose sanitized names are equal."""
+    """Yield overall and group estimates with their intervals as metrics of MLflow; number groups whose sanitized names are equal."""
     yield from _flatten_estimate(name, a.overall)
     seen: set[str] = set()
     for row in a.groups if len(a.groups) > 1 else ():
@@ -71,6 +72,7 @@ def _collect_metrics(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
 
 
 def _flatten_estimate(name: str, found: Estimate | Row) -> Iterator[tuple[str, float]]:
+    """Return an estimate and its interval as three metrics of MLflow."""
     yield name, found.mean
     yield f"{name}.low", found.low
     yield f"{name}.high", found.high
@@ -86,6 +88,7 @@ def _sanitize_name(name: str) -> str:
 
 
 def _log_files(mlflow: Any, a: Assessment, folder: str) -> None:
+    """Log the report and the JSON of an assessment as files of an MLflow run."""
     with TemporaryDirectory() as place:
         a.report(Path(place) / "report.html")
         a.to_json(Path(place) / "assessment.json")
@@ -93,6 +96,7 @@ def _log_files(mlflow: Any, a: Assessment, folder: str) -> None:
 
 
 def _load_mlflow() -> Any:
+    """Import MLflow; it needs an extra."""
     try:
         return import_module("mlflow")
     except ImportError:

@@ -18,14 +18,14 @@ JUDGE_COLUMNS = ("judge", "items", "grades", "TPR", "TNR", "kappa", "bias")
 
 
 def name_figure(r: Rating) -> str:
-    """Return the figure of a rating in words."""
+    """Return the figure of a rating as text."""
     if r.sets:
         return "share of items with the label"
     return FIGURES[r.figure]
 
 
 def explain_figure(r: Rating) -> str:
-    """Say what the figure of a rating is, on which scale."""
+    """Say in a rating's text what its figure is, on which scale."""
     if r.sets:
         return "precision, recall and F1 of predicted labels against people's; micro: all labels of all items together; macro: mean over labels"
     if r.figure == PASS_RATE:
@@ -46,7 +46,7 @@ def format_whole(r: Rating, one: Estimate | GradeRow) -> str:
 
 
 def headline(r: Rating) -> str:
-    """State the overall figure of a rating in one sentence."""
+    """State the overall figure of a rating as text in one sentence."""
     scope = "of these items" if r.finite_pool else "of outputs like these"
     o = r.overall
     if r.sets:
@@ -66,7 +66,7 @@ def headline(r: Rating) -> str:
 
 
 def _headline_sets(r: Rating, sets: SetFigures) -> str:
-    """State the micro F1 of sets of labels."""
+    """State the micro F1 of a rating of sets of labels as text."""
     scope = "of these items" if r.finite_pool else "of items like these"
     if not r.n_grades:
         return f"No item is labelled by people: how well sets of labels {scope} are predicted is unknown."
@@ -74,16 +74,16 @@ def _headline_sets(r: Rating, sets: SetFigures) -> str:
 
 
 def format_share(value: float) -> str:
-    """Format a share in percent."""
+    """Format a share in a rating's text in percent."""
     return f"{100 * value:.1f}%"
 
 
 def list_findings(r: Rating) -> Iterator[str]:
-    """Say what the estimates of a rating support."""
+    """List in sentences of text what the estimates of a rating support."""
     if not r.n_grades:
         return
     if r.sets:
-        yield f"Macro F1 is {_percent(r.sets.macro.f1)}."
+        yield f"Macro F1 is {_format_percent(r.sets.macro.f1)}."
         yield f"{describe_sets(r)[:1].upper()}{describe_sets(r)[1:]}."
         return
     if r.ranking:
@@ -106,9 +106,10 @@ def list_findings(r: Rating) -> Iterator[str]:
 
 
 def _describe_judge(r: Rating, judge: JudgeRating) -> Iterator[str]:
+    """Say in a rating's text how a judge agrees with people, and how it is biased."""
     one = judge.overall
     yield (
-        f"Of what people pass, {judge.name} passes {_percent(one.tpr)}; of what people fail, it fails {_percent(one.tnr)} "
+        f"Of what people pass, {judge.name} passes {_format_percent(one.tpr)}; of what people fail, it fails {_format_percent(one.tnr)} "
         f"(it passes an output from {judge.bar:g} on)."
     )
     figure = FIGURES[judge.bias_of]
@@ -119,7 +120,7 @@ def _describe_judge(r: Rating, judge: JudgeRating) -> Iterator[str]:
 
 
 def list_caveats(r: Rating) -> Iterator[str]:
-    """Say what the estimates of a rating do not support."""
+    """List in sentences of text what the estimates of a rating do not support."""
     yield from r.warnings
     yield "the items that people graded must have been drawn at random within each group and grade of the judges"
     if r.cluster is None:
@@ -127,7 +128,7 @@ def list_caveats(r: Rating) -> Iterator[str]:
 
 
 def explain_method(r: Rating) -> list[str]:
-    """Say how the figures of a rating were computed."""
+    """List in sentences of text how the figures of a rating were computed."""
     said = [
         f"Figure: {explain_figure(r)}.",
         "Model: the log probability of every grade is a line over grades, shifted by the judges' grades, by the group and by their "
@@ -149,7 +150,7 @@ def explain_method(r: Rating) -> list[str]:
 
 
 def list_judge_rows(r: Rating) -> list[tuple[str, ...]]:
-    """Return the cells of a rating's `JUDGE_COLUMNS`: every judge overall, then in groups with enough grades."""
+    """Return the cells of a rating's `JUDGE_COLUMNS` as text: every judge overall, then in groups with enough grades."""
     rows = []
     for judge in r.judges:
         rows.append((judge.name, *_format_agreement(r, judge, judge.overall)))
@@ -158,7 +159,7 @@ def list_judge_rows(r: Rating) -> list[tuple[str, ...]]:
 
 
 def describe_judges(r: Rating) -> str:
-    """Say which grades pass in the judges' rates, and in which groups people graded too little to measure judges."""
+    """Say in a rating's text which grades pass in the judges' rates, and in which groups people graded too little to measure judges."""
     if not r.judges:
         return ""
     bars = ", ".join(f"{judge.name} {judge.bar:g}" for judge in r.judges)
@@ -177,14 +178,14 @@ def describe_judges(r: Rating) -> str:
 
 
 def list_next_rows(r: Rating) -> list[tuple[str, ...]]:
-    """Return the answers that people should grade next: id, group, and every judge's grade."""
+    """Return the answers that people should grade next for a rating, as text: id, group, and every judge's grade."""
     return [
         (str(one.id), one.group, *("–" if grade is None else f"{grade:.4g}" for grade in one.judged)) for one in r.next
     ]
 
 
 def list_system_rows(r: Rating) -> list[tuple[str, ...]]:
-    """Return the cells of a rating's `SYSTEM_COLUMNS`: every system, best first."""
+    """Return the cells of a rating's `SYSTEM_COLUMNS` as text: every system, best first."""
     rows = r.ranking.systems if r.ranking else ()
     return [
         (
@@ -197,37 +198,43 @@ def list_system_rows(r: Rating) -> list[tuple[str, ...]]:
 
 
 def describe_position(r: Rating) -> str:
-    """Say, beside a rating, how often people prefer what stands first, of two equal systems."""
+    """Say in a rating's text how often people prefer what stands first, of two equal systems."""
     return (
-        f"of two equal systems, people prefer what stands first in {_percent(r.ranking.position)}" if r.ranking else ""
+        f"of two equal systems, people prefer what stands first in {_format_percent(r.ranking.position)}"
+        if r.ranking
+        else ""
     )
 
 
 def list_set_rows(r: Rating) -> list[tuple[str, ...]]:
-    """Return the cells of a rating's `SET_COLUMNS`: every label, then micro and macro averages."""
+    """Return the cells of a rating's `SET_COLUMNS` as text: every label, then micro and macro averages."""
     rows = (*r.sets.labels, r.sets.micro, r.sets.macro) if r.sets else ()
-    return [(one.label, f"{one.n_predicted:,}", *map(_percent, (one.precision, one.recall, one.f1))) for one in rows]
+    return [
+        (one.label, f"{one.n_predicted:,}", *map(_format_percent, (one.precision, one.recall, one.f1))) for one in rows
+    ]
 
 
 def describe_sets(r: Rating) -> str:
-    """State the subset accuracy and Hamming loss of a rating."""
+    """State in a rating's text the subset accuracy and Hamming loss."""
     if not r.sets:
         return ""
-    return f"the whole set is right in {_percent(r.sets.subset_accuracy)} of the items (subset accuracy); Hamming loss {100 * r.sets.hamming_loss.mean:.1f}\u202f% ({100 * r.sets.hamming_loss.low:.1f} to {100 * r.sets.hamming_loss.high:.1f})"
+    return f"the whole set is right in {_format_percent(r.sets.subset_accuracy)} of the items (subset accuracy); Hamming loss {100 * r.sets.hamming_loss.mean:.1f}\u202f% ({100 * r.sets.hamming_loss.low:.1f} to {100 * r.sets.hamming_loss.high:.1f})"
 
 
 def _format_agreement(r: Rating, judge: JudgeRating, one: JudgeAgreement) -> tuple[str, ...]:
+    """Format the agreement of a judge with people in a rating as text."""
     bias = _format_bias(r, judge, one.bias)
     kappa = f"{one.kappa.mean:.2f} ({one.kappa.low:.2f} to {one.kappa.high:.2f})"
-    return f"{one.n_items:,}", f"{one.n_grades:,}", _percent(one.tpr), _percent(one.tnr), kappa, bias
+    return f"{one.n_items:,}", f"{one.n_grades:,}", _format_percent(one.tpr), _format_percent(one.tnr), kappa, bias
 
 
-def _percent(one: Estimate) -> str:
+def _format_percent(one: Estimate) -> str:
+    """Format an estimate of a rating with its interval as text, in percent."""
     return f"{100 * one.mean:.0f}% ({100 * one.low:.0f} to {100 * one.high:.0f})"
 
 
 def _format_bias(r: Rating, judge: JudgeRating, bias: Estimate) -> str:
-    """Format a bias with its interval: in points of a share, or in grades."""
+    """Format a judge's bias in a rating with its interval as text: in points of a share, or in grades."""
     if judge.bias_of == PASS_RATE or r.is_share:
         mean, low, high = (round(100 * value) for value in (bias.mean, bias.low, bias.high))
         return f"{mean:+d} ({low:+d} to {high:+d}) points"
@@ -235,7 +242,7 @@ def _format_bias(r: Rating, judge: JudgeRating, bias: Estimate) -> str:
 
 
 def describe_pool(r: Rating) -> str:
-    """Say how many items people and judges graded for a rating."""
+    """Say in a rating's text how many items people and judges graded."""
     judges = ", ".join(judge.name for judge in r.judges)
     if r.sets:
         return f"{count(r.n_items, 'item')}, {r.n_grades:,} labelled by people, {count(len(r.sets.labels), 'label')}"
@@ -243,5 +250,5 @@ def describe_pool(r: Rating) -> str:
 
 
 def list_group_cells(r: Rating, row: GradeRow, said: float | None) -> tuple[str, ...]:
-    """Return the cells of a group in a rating's table: items, grades, P(worst), and what the judge says."""
+    """Return the cells of a group in a rating's table as text: items, grades, P(worst), and what the judge says."""
     return f"{row.n_items:,}", f"{row.n_grades:,}", "–" if said is None else format_figure(r, said), format_probability(row.p_worst)  # fmt: skip

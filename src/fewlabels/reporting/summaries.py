@@ -21,7 +21,7 @@ def summarize_diagnosis(d: Diagnosis) -> str:
 
 
 def describe_size(d: Diagnosis) -> str:
-    """Summarize the numbers of items, labels and classes as text; graded outputs have no classes."""
+    """Summarize the numbers of items, labels and classes of a diagnosis as text; graded outputs have no classes."""
     kind = "graded outputs" if {"agreement", "grade", "judge"} & d.roles.keys() else count(len(d.classes), "class")
     return f"{count(d.n_items, 'item')}, {d.n_labels:,} labelled; {kind}"
 
@@ -55,6 +55,7 @@ def compare_configurations(s: Simulation) -> Iterator[str]:
 
 
 def _compare_labels_needed(rows: Sequence[Row], n_items: int) -> str:
+    """Summarize which configuration of a simulation reaches a target with the fewest labels."""
     target = f"{_name_target(rows[0])} for goal {rows[0]['goal']}, metric {rows[0]['metric']}"
     reached = [row for row in rows if row["n_labels"] is not None]
     if not reached:
@@ -72,6 +73,7 @@ def describe_targets(s: Simulation) -> Iterator[str]:
 
 
 def _name_target(row: Row) -> str:
+    """Name a target of a simulation in its summary."""
     return f"{row['measure']} {row['target']:g}"
 
 
@@ -82,11 +84,12 @@ def list_targets(s: Simulation) -> list[tuple[str, ...]]:
 
 
 def _format_target(row: Row, end: Row) -> tuple[str, ...]:
+    """Return the cells of a target and its configuration in the summary of a simulation."""
     needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
     names = (row["goal"], row["policy"], row["prior"], row["measure"])
     return (*names, f"{row['target']:g}", *needed, f"{_format_mean(end)} at {end['n_labels']:,}")
 
 
 def _format_mean(row: Row) -> str:
-    """Format a mean over runs with two standard errors, or "undefined"."""
+    """Format a mean over runs of a simulation with two standard errors, or "undefined", for its summary."""
     return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

@@ -103,7 +103,7 @@ def describe_agreement(found: dict[str, Any]) -> str:
 
 
 def _read_pattern(item_votes: ItemVotes) -> VotePattern | None:
-    """Return the pattern of votes and decision; None if the item was skipped."""
+    """Return the pattern of an item's annotations: votes and decision; None if it was skipped."""
     if item_votes.label is None:
         return None
     votes = tuple(sorted((who, label) for who, label in item_votes.votes.items() if label is not None))
@@ -111,6 +111,7 @@ def _read_pattern(item_votes: ItemVotes) -> VotePattern | None:
 
 
 def _count_imputed_labels(pool_votes: PoolVotes, truth: Imputation) -> CountTable:
+    """Count the true labels that were imputed from annotations."""
     entry = pool_votes.entry[truth.item]
     right = truth.n * (truth.label == pool_votes.counts.predicted[entry])
     return pool_votes.counts.add_labels(entry, truth.label, truth.n, right.astype(np.float64))

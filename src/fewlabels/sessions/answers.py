@@ -64,13 +64,14 @@ def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | No
 
 
 def _find_events(events: Iterable[Event], state: SessionState) -> list[tuple[Action, Event]]:
-    """Return every current vote and decision with its event, in order."""
+    """Return every current answer, a vote or a decision, with its event, in order."""
     kinds = {"told": False, "skipped": False, "decided": True}
     last = {Action(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
     return [(action, last[action]) for action in sorted(state.actions, key=lambda action: last[action].seq)]
 
 
 def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:
+    """Return the class that an answer names, None for cannot tell; refuse new classes unless they are allowed."""
     if _is_missing(label):
         return None
     name = to_name(label)
@@ -89,6 +90,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
 
 
 def _check_grade(item: str, label: Any) -> str | None:
+    """Return an answer that is a grade; refuse it unless it is a number from 0 to 1."""
     if _is_missing(label):
         return None
     try:
@@ -103,7 +105,7 @@ def _check_grade(item: str, label: Any) -> str | None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or the NA of pandas, whose comparison raises a TypeError."""
+    """Is an answer None, NaN or the NA of pandas, whose comparison raises a TypeError?"""
     try:
         return label is None or bool(label != label)
     except TypeError:

@@ -32,7 +32,7 @@ from fewlabels.sessions.spec import SessionSpec
 def create_spec(
     pool: Predictions, design: StudyDesign, *, classes: Sequence[str] = ()
 ) -> tuple[SessionSpec, ItemQueue]:
-    """Create the spec of a session: aggregate a pool once, and queue its unlabelled items in random order by groups."""
+    """Create the spec of a new session: aggregate a pool once, and queue its unlabelled items in random order by groups."""
     require_valid_votes(pool, design.votes)
     design = replace(design, bins=design.bins or Bins())
     if isinstance(pool, JointPredictions):
@@ -74,7 +74,7 @@ def create_spec(
 
 
 def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str, Any]:
-    """Return the options of the aggregate query; scores of many models are counted in coarser ranges."""
+    """Return the options of the aggregate query that creates a session; scores of many models are counted in coarser ranges."""
     found = count_for(pool, metric, prior)
     if isinstance(pool, JointPredictions) and found.get("strata"):
         found["strata"] = choose_strata(len(pool.models))
@@ -82,7 +82,7 @@ def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str,
 
 
 def _check_pool(pool: Predictions, aggregated: Aggregate) -> tuple[str, ...]:
-    """Raise the first error; return the warnings, also of labels that were not drawn at random."""
+    """Raise the first error of the pool that a session is created from; return warnings, also of labels that were not drawn at random."""
     if isinstance(pool, JointPredictions):
         return check_models(pool, aggregated)
     return require_valid(pool, aggregated) + tuple(finding.message for finding in find_signs(pool, aggregated))

@@ -25,17 +25,17 @@ def spread_over_scores(rng: Rng, group: Items, score: Float[np.ndarray, " item"]
     by_score = np.lexsort((rng.random(len(group)), score, group))
     sizes = np.bincount(group)
     n_blocks = -(-sizes // N_RANGES)
-    slot_group, slot = _number(n_blocks * N_RANGES)
+    slot_group, slot = _number_slots(n_blocks * N_RANGES)
     taken = _draw_slots(rng, slot_group, sizes)
-    part, block = _divide(rng, slot_group, slot, n_blocks)
+    part, block = _deal_to_blocks(rng, slot_group, slot, n_blocks)
     turn = _order_ranges(rng, np.cumsum(n_blocks)[slot_group] - n_blocks[slot_group] + block, part)
     place = (block * N_RANGES + turn)[taken]
     order = np.lexsort((rng.random(len(group)), place))  # items of different groups have no order
     return by_score[order]
 
 
-def _number(sizes: Sizes) -> tuple[Slots, Slots]:
-    """Return the group of each of so many slots, and its number within the group."""
+def _number_slots(sizes: Sizes) -> tuple[Slots, Slots]:
+    """Return the group of each slot in the order of items, and its number within the group."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     return group, np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
@@ -47,7 +47,7 @@ def _draw_slots(rng: Rng, slot_group: Slots, sizes: Sizes) -> Items:
     return np.sort(shuffled[place < sizes[slot_group[shuffled]]])
 
 
-def _divide(rng: Rng, slot_group: Slots, slot: Slots, n_blocks: Sizes) -> tuple[Slots, Slots]:
+def _deal_to_blocks(rng: Rng, slot_group: Slots, slot: Slots, n_blocks: Sizes) -> tuple[Slots, Slots]:
     """Return the range of each slot and its block: the slots of a range are dealt to the blocks at random."""
     part = slot // n_blocks[slot_group]
     dealt = np.lexsort((rng.random(len(slot)), part, slot_group))
@@ -69,6 +69,6 @@ def _order_ranges(rng: Rng, block: Slots, part: Slots) -> Slots:
 
 
 def _rank_within(key: Slots) -> Slots:
-    """Number the items of each run of equal keys: 0, 1, ..."""
+    """Number the items of each run of equal keys in order: 0, 1, ..."""
     start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, dtype=np.int64)
     return np.arange(len(key)) - np.repeat(start, np.diff(np.append(start, len(key))))

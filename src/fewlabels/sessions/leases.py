@@ -24,7 +24,7 @@ class Leases:
         self._last_read = -float("inf")
 
     def age(self, one: PendingItem) -> float:
-        """Return for how many seconds an item has been pending."""
+        """Return for how many seconds a leased item has been pending."""
         return monotonic() - self._since.get(one.seq, self._last_read)
 
     def record_times(self, events: Sequence[Event]) -> None:
@@ -47,7 +47,7 @@ class Leases:
 
 
 def _find_ages(events: Sequence[Event]) -> list[float]:
-    """Return the ages of events in seconds, made non-negative and monotone in case the wall clock jumped."""
+    """Return the ages of leases in seconds, made non-negative and monotone in case the wall clock jumped."""
     latest, ages = utc_now(), []
     now = _read_event_time(latest)
     for event in reversed(events):
@@ -57,6 +57,7 @@ def _find_ages(events: Sequence[Event]) -> list[float]:
 
 
 def _read_event_time(at: str) -> float:
+    """Return when a lease began, in seconds since 1970."""
     try:
         return datetime.fromisoformat(at).timestamp()
     except (ValueError, OverflowError):  # not written by us

@@ -66,7 +66,7 @@ def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object)
 
 
 def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:
-    """Compute the fingerprint from the same items as when the session was created."""
+    """Compute the fingerprint of the predictions to open a session with, from the same items as when it was created."""
     if "every" not in spec.fingerprint or not pool.has_integer_ids:
         return compute_fingerprint(pool, spec.design.arms)
     rule = SamplingRule(spec.fingerprint["every"], spec.fingerprint["seed"])

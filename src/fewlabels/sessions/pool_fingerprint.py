@@ -57,4 +57,5 @@ def describe_difference(made_from: Mapping[str, Any], given: Mapping[str, Any]) 
 
 
 def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
+    """Do two fingerprints of pools differ in a part that both have?"""
     return key in made_from and key in given and made_from[key] != given[key]

@@ -131,6 +131,7 @@ class PosteriorCache:
         return bool(np.array_equal(self._view(posterior).left, posterior.left))
 
     def _view(self, posterior: Posterior) -> AcquisitionView:
+        """Return what the policy needs to know of the posterior: gains, targets and prices."""
         goal, prices = self._spec.design.goal, self._spec.prices
         if not prices:
             return AcquisitionView(posterior, goal.gain, count_sought(goal))
@@ -154,6 +155,7 @@ class PosteriorCache:
         return {} if imputed is None else label_probabilities(pool_votes, imputed, item_votes)
 
     def _fit_votes(self, snapshot: Snapshot) -> tuple[PoolVotes, ImputedCounts | None]:
+        """Fit the model of the votes, once for the same labels."""
         with self._lock:
             if self._votes_fit is None or self._votes_fit[0] != snapshot.labels:
                 pool_votes = build_vote_matrix(snapshot.start, snapshot.voted_items)
@@ -171,6 +173,7 @@ class PosteriorCache:
         return moved
 
     def _infer(self, snapshot: Snapshot) -> Posterior:
+        """Compute the posterior of a snapshot, from imputed labels if there are votes."""
         design, imputed = self._spec.design, self.impute_labels(snapshot)
         terms: dict[str, Any] = {"finite_pool": design.finite_pool, "level": design.level, "seed": design.seed}
         if imputed is None:

@@ -50,7 +50,7 @@ def build_queue(aggregated: Aggregate, group: ItemIndex, seed: int) -> ItemQueue
 
 
 def _average_scores(aggregated: Aggregate) -> Float[np.ndarray, " entry"]:
-    """Return the mean score of each entry; 0 without scores."""
+    """Return the mean score of each entry of the queue; 0 without scores."""
     n = np.array(aggregated.found["n"], dtype=np.float64)
     summed = np.array([total or 0.0 for total in aggregated.found.get("score", [0.0] * len(n))])
     return summed / n
@@ -66,7 +66,7 @@ def shuffle(
 
 
 def _number_within_groups(group: ItemIndex) -> ItemIndex:
-    """Number the items of every group in the given order: 0, 1, ..."""
+    """Number the queued items of every group in the given order: 0, 1, ..."""
     order = np.argsort(group, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
@@ -74,14 +74,14 @@ def _number_within_groups(group: ItemIndex) -> ItemIndex:
 
 
 def _list_items(aggregated: Aggregate) -> ItemEntries:
-    """List all items sorted by id, whatever the engine's order; drawn items are ordered by their random numbers."""
+    """List all items to queue, sorted by id, whatever the engine's order; drawn items are ordered by their random numbers."""
     names, entry = _find_entries(aggregated, aggregated.pool.list_unlabelled(aggregated.keys))
     rows = sorted(range(len(names)), key=names.__getitem__)
     return [names[row] for row in rows], entry[rows]
 
 
 def _draw_items(aggregated: Aggregate, sizes: Mapping[Key, int], seed: int) -> ItemEntries:
-    """Draw from the sample the groups that have enough items in it, and the others by the query engine."""
+    """Draw items to queue: from the sample for groups that have enough items in it, for the others by the query engine."""
     wanted = allocate_candidates(sizes, MAX_ITEMS)
     names, entry, complete = _draw_from_sample(aggregated, wanted, seed)
     rare = {key: n for key, n in sizes.items() if key not in complete}
@@ -96,7 +96,7 @@ def _draw_items(aggregated: Aggregate, sizes: Mapping[Key, int], seed: int) -> I
 def _draw_from_sample(
     aggregated: Aggregate, wanted: Mapping[Key, int], seed: int
 ) -> tuple[list[str], ItemIndex, set[Key]]:
-    """Return items of the groups that have enough items in the sample, and these groups."""
+    """Return items to queue of the groups that have enough items in the sample, and these groups."""
     if aggregated.sample is None:
         return [], np.zeros(0, dtype=np.int64), set()
     at, want = {key: i for i, key in enumerate(wanted)}, np.array(list(wanted.values()))
@@ -109,17 +109,18 @@ def _draw_from_sample(
 
 
 def _find_entries(aggregated: Aggregate, found: Columns) -> ItemEntries:
-    """Find the entry that each item is counted in."""
+    """Find the entry that each queued item is counted in."""
     keys, is_open = list(aggregated.keys), _has_unlabelled(aggregated)
-    entry_at = {row: i for i, row in enumerate(_list_rows(aggregated.found, keys, "n")) if is_open[i]}
-    rows = _list_rows(found | aggregated.cut.fill(found), keys, "name")
+    entry_at = {row: i for i, row in enumerate(_list_keys(aggregated.found, keys, "n")) if is_open[i]}
+    rows = _list_keys(found | aggregated.cut.fill(found), keys, "name")
     return found["name"], np.array([entry_at[row] for row in rows], dtype=np.int64)
 
 
-def _list_rows(found: Columns, keys: list[str], other: str) -> list[Key]:
+def _list_keys(found: Columns, keys: list[str], other: str) -> list[Key]:
+    """Return the group and further keys of every item to queue."""
     return list(zip(*(found[key] for key in keys), strict=True)) if keys else [()] * len(found[other])
 
 
 def _has_unlabelled(aggregated: Aggregate) -> list[bool]:
-    """Whether each entry has items without a label."""
+    """Return whether each entry has items without a label, which are queued."""
     return [n > n_labels for n, n_labels in zip(aggregated.found["n"], aggregated.found["n_labels"], strict=True)]

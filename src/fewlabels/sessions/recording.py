@@ -62,6 +62,7 @@ def withdraw_last(store: EventStore, who: str, only: Action | None, *, decisions
 def _check_labels(
     spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], new_classes: bool
 ) -> dict[str, str | None]:
+    """Check the labels to record, with the classes or grades that the session has."""
     classes = spec.list_choices(store.state)
     is_number, is_new_allowed = spec.graded and not spec.grades, new_classes and not spec.graded
     answers = check_answers(labels, store.journal, None if is_number else classes, new_classes=is_new_allowed)

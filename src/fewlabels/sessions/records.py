@@ -158,9 +158,11 @@ class SessionRecords:
         return list(dict.fromkeys(reversed(names)))[::-1]
 
     def _with_ids(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return rows of records with the items' ids in the type of the table."""
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def _as_id(self, name: str) -> ItemId:
+        """Return the id of a recorded item in the type of the table, text or integer."""
         if not self._spec.whole_ids:
             return name
         try:

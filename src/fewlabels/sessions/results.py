@@ -63,7 +63,7 @@ def assess_labels(
 def _compare_models(
     spec: SessionSpec, models: ModelStanding, metric: Metric, notes: tuple[str, ...], pool: Predictions | None
 ) -> ModelComparison:
-    """Compare several models by the labels so far."""
+    """Return the result of comparing several models by the labels so far."""
     goal = spec.design.goal
     if metric != goal.metric:
         raise InputError(f"metric {metric.name}: this session compares models by {goal.metric.name}; export its labels, and compare the models with them by other metrics")  # fmt: skip
@@ -99,13 +99,14 @@ def describe_session(
         **counts, "goal": goal.name, "metric": get_stated_metric(goal).name, "by": spec.tally.by,
         "policy": name_policy(spec.design.policy), "prior": spec.design.prior.name,
         "settled": status.settled, "answer": {"sentence": status.sentence, **status.details},
-        "obstacle": None if status.settled else _find_obstacle(spec, snapshot, posterior),
+        "obstacle": None if status.settled else _explain_unsettled(spec, snapshot, posterior),
         "labels_left": None if status.settled else describe_labels_left(spec, cache, snapshot, posterior),
         "votes": cache.describe_votes(snapshot), "provenance": record_provenance(spec, pool).to_dict(),
     }  # fmt: skip
 
 
-def _find_obstacle(spec: SessionSpec, snapshot: Snapshot, posterior: Posterior) -> str | None:
+def _explain_unsettled(spec: SessionSpec, snapshot: Snapshot, posterior: Posterior) -> str | None:
+    """Return, as a result of a session, why more labels do not settle its goal; None if they may."""
     return LACKS_VOTES if snapshot.lacks_votes else explain_exhausted_goal(spec.design.goal, posterior)
 
 
@@ -118,10 +119,11 @@ def describe_labels_left(
     """
     if posterior.parts or posterior.models is not None or not (posterior.left.any() or posterior.pending.any()):
         return None
-    return cache.remember("labels left", snapshot, lambda: _predict(spec, posterior))
+    return cache.remember("labels left", snapshot, lambda: _predict_labels_left(spec, posterior))
 
 
-def _predict(spec: SessionSpec, posterior: Posterior) -> dict[str, Any]:
+def _predict_labels_left(spec: SessionSpec, posterior: Posterior) -> dict[str, Any]:
+    """Return how many more labels the goal takes, as plain data of the results."""
     plan = resolve_name(PLAN_LABELS)(posterior.evaluation.tally, posterior, spec.design)
     sentence = plan.sentence
     if plan.n_more is None:

@@ -43,13 +43,14 @@ def list_selectable_items(spec: SessionSpec, store: EventStore, n: int) -> list[
 
 
 def _count_missing(store: EventStore, n: int, who: str) -> int:
+    """Count the items that still have to be selected for an annotator, beside the pending ones."""
     return max(n - len(store.state.pending_with(who)), 0)
 
 
 def _choose_items(
     spec: SessionSpec, store: EventStore, cache: PosteriorCache, n: int, *, fresh: bool
 ) -> tuple[list[Item], Choice]:
-    """Take the next items of groups that the policy chooses, or of a group at random in proportion to its items left."""
+    """Select the next items of groups that the policy chooses, or of a group at random in proportion to its items left."""
     state, snapshot = store.state, take_snapshot(spec, store.state)
     rng = spec.derive_rng(1 + state.n_asked)
     if is_turn_of_random(len(state.drawn), spec.design.random_share) and snapshot.left.any():
@@ -76,5 +77,6 @@ def choose_at_random(rng: Rng, left: Int[np.ndarray, " group"]) -> list[int]:
 
 
 def _take_items(store: EventStore, groups: Sequence[int]) -> list[Item]:
+    """Take the next items of the selected groups from the queue."""
     n_drawn = store.state.n_drawn
     return [item for g, k in Counter(groups).items() for item in store.journal.next_items(g, n_drawn[g], k)]

@@ -72,7 +72,7 @@ def from_plain(plain: Any) -> Any:
 
 
 def _construct_choice(kind: type, values: Mapping[str, Any]) -> Any:
-    """Construct a choice after checking the types of its fields."""
+    """Restore a serialized choice, after checking the types of its fields."""
     types = get_type_hints(kind)
     for name, value in values.items():
         check_type(types[name], value, name)
@@ -101,6 +101,7 @@ def find_custom(plain: Any) -> str | None:
 
 
 def _write_object(value: Any) -> dict[str, Any]:
+    """Serialize an object (a goal, policy, prior or metric) as plain data."""
     if isinstance(value, Cost):
         return {"cost": to_plain(value.costs.table)}
     if METRICS.get(_name_of(value)) is value:
@@ -114,5 +115,5 @@ def _write_object(value: Any) -> dict[str, Any]:
 
 
 def _name_of(own: Any) -> str:
-    """Return the name of a custom goal or policy."""
+    """Return the name under which a custom goal or policy is serialized."""
     return str(getattr(own, "name", None) or getattr(own, "__name__", type(own).__name__))

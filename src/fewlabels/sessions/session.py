@@ -290,4 +290,5 @@ class Session(SessionRecords):
 
     @property
     def _parts(self) -> tuple[SessionSpec, EventStore, PosteriorCache]:
+        """The session's spec, store and cached posterior, from which its results are computed."""
         return self._spec, self._store, self._posterior_cache

@@ -70,7 +70,7 @@ def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
 
 
 def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the key of every class: its own, one suggested by its name, or the next free one."""
+    """Return the shortcut of every class: its own key, one suggested by its name, or the next free one."""
     name_counts = Counter(map(normalize_name, classes))
     keys = {**own, **_read_hints([name for name in classes if name not in own], name_counts)}
     used = {normalize_name(key) for key in keys.values()}
@@ -87,7 +87,7 @@ def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[s
 
 
 def _choose_key(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
-    """Prefer a digit, then the initial, then a letter that is no other name's initial."""
+    """Choose the shortcut of a class: a digit, then the initial, then a letter that is no other name's initial."""
     initial = normalize_name(name)[:1]
     distinctive = [key for key in free if initials[key] == (key == initial)]
     digits = [key for key in distinctive if key in DIGITS]
@@ -95,13 +95,14 @@ def _choose_key(name: str, free: Sequence[str], initials: Mapping[str, int]) -> 
 
 
 def _read_hints(names: Sequence[str], name_counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the keys suggested by names, such as 3 for "3 stars", if unique and not the name of a class."""
+    """Return the shortcuts suggested by names, such as 3 for "3 stars", if unique and not the name of a class."""
     hints = {name: hint for name in names if (hint := _read_hint(name))}
     shared = Counter(hints.values())
     return {name: hint for name, hint in hints.items() if shared[hint] == 1 and not name_counts[hint]}
 
 
 def _read_hint(name: str) -> str:
+    """Return the shortcut that a name suggests: its only number if that is one digit, or the usual short form of yes, no, true and false."""
     numbers = _read_number_names(name)
     if len(numbers) == 1 and len(numbers[0]) == 1:
         return numbers[0]
@@ -109,7 +110,7 @@ def _read_hint(name: str) -> str:
 
 
 def _read_number_names(name: str) -> list[str]:
-    """Return the numbers in a name: digits, English words, or a Roman numeral at its end."""
+    """Return the numbers in a name, for its shortcut: digits, English words, or a Roman numeral at its end."""
     plain = unicodedata.normalize("NFKC", name)
     words = WORD.findall(plain)
     named = [NUMBER_WORDS[word.lower()] for word in words if word.lower() in NUMBER_WORDS]
@@ -117,20 +118,22 @@ def _read_number_names(name: str) -> list[str]:
 
 
 def _accept_both_cases(by_key: Mapping[str, str]) -> dict[str, str]:
-    """Add the other case of every key, unless it is a key itself or ambiguous."""
+    """Add the other case of every shortcut, unless it is one itself or ambiguous."""
     others = {(form, name) for key, name in by_key.items() for form in _both_cases(key) if form not in by_key}
     shared = Counter(form for form, _ in others)
     return {**by_key, **{form: name for form, name in sorted(others) if shared[form] == 1}}
 
 
 def _both_cases(key: str) -> set[str]:
+    """Return a shortcut in lower and upper case."""
     return {form for form in (key, key.lower(), key.upper()) if len(form) == 1}
 
 
 def _is_character(name: str) -> bool:
+    """Is a name a single character, which can be its own shortcut?"""
     return len(name) == 1 and name.isprintable() and not name.isspace()
 
 
 def _is_on_keyboards(character: str) -> bool:
-    """Whether one key types it; East Asian characters and emoji need an input method."""
+    """Whether one key types a shortcut; East Asian characters and emoji need an input method."""
     return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"

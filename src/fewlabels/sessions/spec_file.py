@@ -98,6 +98,7 @@ def _restore_choice(plain: Any, given: Any, what: str, kind: Any, where: object)
 
 
 def _pack_counts(counts: CountTable) -> bytes:
+    """Return the counts as the archive in a spec file."""
     file = io.BytesIO()
     of_models = (
         {} if counts.models is None else {f"models_{name}": getattr(counts.models, name) for name in MODEL_ARRAYS}
@@ -109,7 +110,7 @@ def _pack_counts(counts: CountTable) -> bytes:
 
 
 def _read_counts(found: SessionDocument, arrays: Arrays) -> CountTable:
-    """Read the counts from their archive, and check their types, shapes and ranges."""
+    """Read the counts from the archive in a spec file, and check their types, shapes and ranges."""
     n_groups, n_classes, n_bins = len(found.groups), len(found.classes), len(found.bins)
     group = arrays.take("group", "iu", (None,), low=0, high=n_groups - 1)
     shape, axes = group.shape, tuple(Axis(a.name, a.levels, a.ordered, a.edges) for a in found.axes)
@@ -143,7 +144,7 @@ def _read_counts(found: SessionDocument, arrays: Arrays) -> CountTable:
 
 
 def _read_models(found: SessionDocument, arrays: Arrays, n: int) -> ModelColumns:
-    """Read what several models predict."""
+    """Read from the archive in a spec file what several models predict."""
     shape = (n, len(found.models))
     return ModelColumns(
         found.models,
@@ -155,6 +156,7 @@ def _read_models(found: SessionDocument, arrays: Arrays, n: int) -> ModelColumns
 
 
 def _read_axis_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:
+    """Read from the archive in a spec file the level of each group on each axis."""
     level: np.ndarray = arrays.take("level", "iu", (n_groups, len(axes)), low=0)
     if (level >= [len(axis.levels) for axis in axes]).any():
         raise arrays.refuse("groups have values that no attribute takes")

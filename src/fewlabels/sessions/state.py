@@ -166,12 +166,15 @@ class SessionState:
         return [item for item in free if not self._has_vote_from(item, who)]
 
     def _is_pending_with(self, item: Item, who: str) -> bool:
+        """Is an item pending with this annotator, in the current state?"""
         return item.id in self.pending and self.pending[item.id].who == who
 
     def _has_vote_from(self, item: Item, who: str) -> bool:
+        """Has this annotator voted on an item, in the current state?"""
         return item.id in self.voted_items and who in self.voted_items[item.id].votes
 
     def _ask(self, new: PendingItem) -> None:
+        """Apply an event to the state: an item was asked for."""
         item = new.item
         self.n_asked += 1
         if item.id in self.drawn:  # it was drawn before
@@ -189,6 +192,7 @@ class SessionState:
         self._update_votes_status(earlier_votes)
 
     def _answer(self, item: Item, label: Answer, who: str, note: str) -> None:
+        """Apply an event to the state: an annotator answered an item."""
         before = self.voted_items.get(item.id, ItemVotes(item))
         others = {} if self.wanted == 1 else {name: label for name, label in before.votes.items() if name != who}
         for name in before.votes.keys() - others.keys():
@@ -199,6 +203,7 @@ class SessionState:
             self.pending.pop(item.id, None)
 
     def _decide(self, item: Item, decision: Decision, note: str) -> None:
+        """Apply an event to the state: a disputed item was decided."""
         before = self.voted_items.get(item.id, ItemVotes(item))
         if before.decision is not None:
             del self.actions[Action(item.id, before.decision.who, decided=True)]
@@ -250,6 +255,7 @@ class SessionState:
             self.disputes.setdefault(item.id)
 
     def _count(self, item_votes: ItemVotes, n: int) -> None:
+        """Add the labels on an item to the counts of the state, or subtract them."""
         for label in item_votes.all_labels:
             self.label_counts[label] += n
             if not self.label_counts[label]:

@@ -72,6 +72,7 @@ class EventStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        """Lock the state against other threads; give up after a while."""
         if not self._lock.acquire(timeout=self.lock_timeout):
             raise StorageError(BUSY)
         try:
@@ -80,6 +81,7 @@ class EventStore:
             self._lock.release()
 
     def _catch_up(self) -> None:
+        """Apply the events that the journal received since to the state."""
         events = self.journal.read(after=self.state.seq)
         self._leases.record_times(events)
         for event in events:

@@ -40,7 +40,7 @@ class ItemVotes(NamedTuple):
 
     @property
     def label(self) -> Answer:
-        """The label that counts: the decided one, else the majority's; among ties, the latest."""
+        """The label that counts of an item's votes: the decided one, else the majority's; among ties, the latest."""
         if self.decision is not None:
             return self.decision.label
         labels = self.labels

@@ -18,11 +18,11 @@ class LogFile(Protocol):
     """What lines are written to."""
 
     def write(self, text: str, /) -> object:
-        """Write text."""
+        """Write text to the log."""
         ...
 
     def flush(self) -> object:
-        """Pass on what was written."""
+        """Pass on what was written to the log."""
         ...
 
 
@@ -51,6 +51,7 @@ class AccessLogMiddleware:
             self._write(scope, status, time.perf_counter() - began)
 
     def _write(self, scope: Scope, status: int, seconds: float) -> None:
+        """Write the log's line about a request."""
         caller = scope.get("state", {}).get("caller")
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

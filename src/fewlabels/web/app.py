@@ -91,7 +91,7 @@ def make_app(
 
 
 def _check_health(service: LabellingService) -> Response:
-    """Answer probes: the server runs, and can read its session (a 503 otherwise)."""
+    """Answer probes of the app: the server runs, and can read its session (a 503 otherwise)."""
     _ = service.session.progress
     return JSONResponse({"status": "ok"})
 
@@ -99,6 +99,8 @@ def _check_health(service: LabellingService) -> Response:
 def _add_labelling_routes(
     app: FastAPI, service: LabellingService, security_policy: SecurityPolicy, rate_limit: RateLimit
 ) -> None:
+    """Add the routes to the app by which annotators label: ask, tell and undo."""
+
     @app.post("/api/ask")
     def ask(body: AskRequest, caller: Caller) -> AskResponse:
         """Return items to label: the same until they are answered, and reserved for the annotator during the lease."""
@@ -143,6 +145,8 @@ def _add_adjudication_routes(
     rate_limit: RateLimit,
     throttle: ReadThrottle,
 ) -> None:
+    """Add the routes to the app by which the owner decides disputed items."""
+
     @app.post("/api/decide")
     def decide(body: TellRequest, caller: Owner) -> TellResponse:
         """Record decisions on disputed items; a decision counts as the true label and has its author. Owner only."""
@@ -161,6 +165,7 @@ def _add_adjudication_routes(
 
 
 def _add_result_routes(app: FastAPI, service: LabellingService) -> None:
+    """Add the routes to the app that return results: status and assessment."""
     throttle = ReadThrottle(rate=40.0, burst=20.0)
 
     @app.get("/api/status", response_model=dict[str, Any], responses=NOT_MODIFIED)
@@ -179,6 +184,7 @@ def _add_result_routes(app: FastAPI, service: LabellingService) -> None:
 
 
 def _add_file_routes(app: FastAPI, service: LabellingService) -> None:
+    """Add the routes to the app that return whole documents: report, metrics, overview and answers."""
     throttle = ReadThrottle(rate=2.0, burst=5.0)
 
     @app.get("/api/report", response_model=dict[str, str], responses=NOT_MODIFIED)
@@ -214,6 +220,7 @@ def _add_file_routes(app: FastAPI, service: LabellingService) -> None:
 
 
 def _add_read_routes(app: FastAPI, service: LabellingService, throttle: ReadThrottle) -> None:
+    """Add the routes to the app that the page reads: who calls, the progress, media and static files."""
     engine_throttle = ReadThrottle(
         rate=5.0, burst=20.0, max_waiting=10
     )  # the rows of items that were asked are cached in memory
@@ -239,6 +246,7 @@ def _add_read_routes(app: FastAPI, service: LabellingService, throttle: ReadThro
 
 
 def _send_media(service: LabellingService, item: str, column: str) -> Response:
+    """Answer a route of the app with an item's file from the media folder."""
     name = service.find_media(item, column)
     file = service.folder.find(name) if service.folder is not None and name is not None else None
     if file is None:
@@ -247,6 +255,8 @@ def _send_media(service: LabellingService, item: str, column: str) -> Response:
 
 
 def _serve_file(name: str, kind: str) -> Callable[[], Response]:
+    """Make a route of the app that sends a static file of the page."""
+
     def serve() -> Response:
         return Response((HERE / name).read_bytes(), media_type=kind)
 
@@ -254,13 +264,13 @@ def _serve_file(name: str, kind: str) -> Callable[[], Response]:
 
 
 def _resolve_caller(who: str, caller: Caller, security_policy: SecurityPolicy, rate_limit: RateLimit) -> str:
-    """Return the annotator name of a request; refuse it above the rate limit or with another link's name."""
+    """Return the annotator name of a request to the app; refuse it above the rate limit or with another link's name."""
     limit_rate(rate_limit, caller)
     return resolve_name(caller, who, security_policy.store.read())
 
 
 def _list_posted_answers(body: TellRequest) -> list[tuple[ItemId, str | None, str]]:
-    """List answers; refuse two for the same item, because their order would be ambiguous."""
+    """List the answers in a request to the app; refuse two for the same item, because their order would be ambiguous."""
     n_of = Counter(str(one.id) for one in body.answers)
     twice = [item for item, n in n_of.items() if n > 1]
     if twice:
@@ -269,6 +279,8 @@ def _list_posted_answers(body: TellRequest) -> list[tuple[ItemId, str | None, st
 
 
 def _make_error_handler(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
+    """Make a handler of the app that answers an error with its message as JSON."""
+
     def explain(_: Request, error: Exception) -> Response:
         code = status or int(getattr(error, "status_code", 500))
         return JSONResponse({"error": say(error)}, code, headers=getattr(error, "headers", None))
@@ -277,6 +289,8 @@ def _make_error_handler(status: int | None, say: Callable[[Any], str]) -> Callab
 
 
 def _make_unavailable_handler(log: FailureLog, text: str) -> Callable[[Request, Exception], Response]:
+    """Make a handler of the app that logs an error and answers it with a 503 to retry."""
+
     def explain(request: Request, error: Exception) -> Response:
         log.note(describe_request(request.scope), error)
         return JSONResponse({"error": text}, 503, headers={"retry-after": str(RETRY_AFTER)})
@@ -285,6 +299,8 @@ def _make_unavailable_handler(log: FailureLog, text: str) -> Callable[[Request, 
 
 
 def _make_unusable_handler(service: LabellingService) -> Callable[[Request, Exception], Response]:
+    """Make a handler of the app for a session that cannot be used any more."""
+
     def explain(request: Request, error: Exception) -> Response:
         service.log.note(describe_request(request.scope), error)
         return JSONResponse({"error": f"{hide_paths(str(error), service.session.files)}; {STOP_LABELLING}"}, 500)
@@ -293,6 +309,7 @@ def _make_unusable_handler(service: LabellingService) -> Callable[[Request, Exce
 
 
 def _format_validation_error(error: RequestValidationError) -> str:
+    """Describe why a request to the app is invalid: its first wrong field."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     return f"{where or 'the request'}: {first['msg']}"

@@ -94,6 +94,7 @@ class BackgroundWorker:
         return found
 
     def _request(self, kind: str) -> Future[CachedResponse | Exception]:
+        """Ask the worker for a result, and return its future."""
         with self._lock:
             future = self._pending.setdefault(kind, Future())
             self._n_waiting += 1
@@ -102,6 +103,7 @@ class BackgroundWorker:
         return future
 
     def _take_pending(self) -> dict[str, Future[CachedResponse | Exception]]:
+        """Take the requests that wait for the worker."""
         with self._lock:
             pending, self._pending, self._n_waiting = self._pending, {}, 0
             self._demand.clear()
@@ -110,10 +112,12 @@ class BackgroundWorker:
     def _resolve_futures(
         self, pending: Mapping[str, Future[CachedResponse | Exception]], found: CachedResponse | Exception
     ) -> None:
+        """Answer the requests that wait for a result of the worker."""
         for future in pending.values():
             future.set_result(found)
 
     def _run(self) -> None:
+        """Compute, in the background thread, what is requested; rest in proportion."""
         while not self._closed.is_set():
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
@@ -138,6 +142,7 @@ class BackgroundWorker:
             future.set_result(self._compute(kind, event))
 
     def _refresh_board(self) -> None:
+        """Compute the board again in the background; log a failure and keep the old one."""
         try:
             self._refresh()
             self.is_stale = False
@@ -146,6 +151,7 @@ class BackgroundWorker:
             self._log.note("computing the board", error)
 
     def _compute(self, kind: str, event: int) -> CachedResponse | Exception:
+        """Compute a result in the background, or return the latest one if no event arrived since."""
         latest = self._latest.get(kind)
         if latest is not None and latest.event == event:
             return latest

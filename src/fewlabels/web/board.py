@@ -103,7 +103,7 @@ def compute_board(found: dict[str, Any], known: Posterior, goal: Goal) -> Board:
 
 
 def _find_sought(known: Posterior, goal: Goal) -> Literal["worst", "best"] | None:
-    """Return which place of a group or model the goal seeks; None for goals that seek none."""
+    """Return which place of a group or model, for the board's order, the goal seeks; None for goals that seek none."""
     if known.models is not None:
         return "best"
     if not hasattr(goal, "sign"):
@@ -112,6 +112,7 @@ def _find_sought(known: Posterior, goal: Goal) -> Literal["worst", "best"] | Non
 
 
 def _describe_team(found: dict[str, Any] | None) -> TeamSummary | None:
+    """Return what the board says of several annotators: their agreement and accuracies."""
     if found is None:
         return None
     agreed = found["agreement"]
@@ -123,7 +124,7 @@ def _describe_team(found: dict[str, Any] | None) -> TeamSummary | None:
 
 
 def _summarize_models(known: Posterior) -> list[GroupEstimate]:
-    """Estimate every model, the likeliest best first; their predictions stay hidden."""
+    """Return the board's row of every model, the likeliest best first; their predictions stay hidden."""
     assert known.models is not None
     n = int(known.n_told.sum())
     rows = [
@@ -139,7 +140,7 @@ def _summarize_models(known: Posterior) -> list[GroupEstimate]:
 
 
 def _summarize_groups(known: Posterior, sign: int) -> list[GroupEstimate]:
-    """Estimate every group; sort by the probability of being the one that the goal seeks."""
+    """Return the board's row of every group, sorted by the probability of being the one that the goal seeks."""
     (low, high), mean = known.interval(), known.mean()
     sought = known.weigh_places(worst=sign == (1 if known.metric.worst == "highest" else -1))
     rows = [

@@ -45,12 +45,13 @@ def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None)
 
 
 def _write_private_file(file: Path, text: str) -> None:
+    """Write the redirect file for the browser, which only its owner can read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(text)
 
 
 def _remove_leftovers(session_path: Path) -> None:
-    """Remove redirect files of killed servers; their codes have expired."""
+    """Remove redirect files of killed servers from earlier browsers; their codes have expired."""
     now = time.time()
     name = re.compile(rf"{re.escape(session_path.name)}\.[0-9a-f]{{8}}\.html")
     with suppress(OSError):
@@ -60,5 +61,6 @@ def _remove_leftovers(session_path: Path) -> None:
 
 
 def _remove_used(file: Path, code: str, codes: OneTimeCodes) -> None:
+    """Remove the redirect file once the browser has used its code."""
     codes.wait_until_used(code)
     file.unlink(missing_ok=True)

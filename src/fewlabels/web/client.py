@@ -64,6 +64,7 @@ class Client:
         return self._send("assessment")
 
     def _send(self, what: str, body: object = None) -> dict[str, Any]:
+        """Send a request to the page, and return its answer."""
         parts, (name, _, query) = urlsplit(self.address), what.partition("?")
         token = self.token or parse_qs(parts.query).get("token", [""])[0]
         request = Request(
@@ -82,6 +83,7 @@ class Client:
 
 
 def _read_problem(error: HTTPError) -> str:
+    """Return, to the client, the message in the page's error."""
     try:
         return str(json.loads(error.read())["error"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError):

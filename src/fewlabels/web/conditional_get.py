@@ -22,7 +22,7 @@ class ReadThrottle:
     _next: float = 0.0  # time at which the next request may proceed
 
     async def wait(self) -> None:
-        """Wait until the rate allows this request. Call it only from the thread of the event loop."""
+        """Wait until the throttle lets this GET request through. Call it only from the thread of the event loop."""
         now = time.monotonic()
         self._next = max(self._next, now - self.burst / self.rate)
         delay = self._next - now

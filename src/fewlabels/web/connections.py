@@ -36,7 +36,7 @@ class Connection:
     since: float
 
     def drop(self) -> None:
-        """Shut it down: reads and writes fail from now on."""
+        """Shut the connection down: reads and writes fail from now on."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
@@ -82,6 +82,7 @@ class Connections:
             one.state, one.since = state, time.monotonic()
 
     def _forget_closed(self) -> None:
+        """Forget connections that are closed."""
         self._open = {peer: one for peer, one in self._open.items() if one.socket.fileno() >= 0}
 
 
@@ -105,6 +106,7 @@ class Listener(socket.socket):
             client.close()
 
     def _free_descriptor(self, error: OSError) -> None:
+        """Close the longest-waiting connection if the process has no file descriptor left for a new one."""
         if error.errno in (errno.EMFILE, errno.ENFILE) and self._connections.drop_longest():
             self._connections.log.note("accepting a connection", error)
             raise BlockingIOError from error  # the event loop retries once the descriptor is free

@@ -118,6 +118,7 @@ class Credentials(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> "Credentials":
+        """Refuse credentials without exactly one owner, or with repeated names or tokens."""
         if [one.role for one in self.credentials].count("owner") != 1:
             raise ValueError("there must be one owner")
         if any(one.name != check_annotator(one.name) for one in self.annotators):
@@ -153,6 +154,7 @@ class Credentials(BaseModel):
 
     @cached_property
     def _by_name(self) -> dict[str, Credential]:
+        """Credentials by the case-folded name."""
         return {casefold_name(one.name): one for one in self.annotators}
 
     def find(self, kind: Literal["token", "cookie"], secret: str) -> Credential | None:
@@ -188,6 +190,7 @@ class Credentials(BaseModel):
         )
 
     def _with_credentials(self, credentials: Iterable[Credential]) -> "Credentials":
+        """Return the same with other credentials."""
         return Credentials(port=self.port, address=self.address, credentials=tuple(credentials))
 
     def served_at(self, address: str, port: int) -> "Credentials":
@@ -211,14 +214,16 @@ class MemoryStore:
     credentials: Credentials = field(default_factory=Credentials.create)
 
     def read(self) -> Credentials:
-        """Return them."""
+        """Return the credentials."""
         return self.credentials
 
 
 def _hash_secret(kind: str, secret: str) -> bytes:
+    """Hash the secret of a credential, a token or a cookie."""
     return sha256(f"{kind}:{secret}".encode("utf-8", "surrogateescape")).digest()
 
 
 def _refuse_repeated(what: str, values: Iterable[str]) -> None:
+    """Refuse two credentials with the same name or token."""
     if any(n > 1 for n in Counter(values).values()):
         raise ValueError(f"two credentials have the same {what}")

@@ -30,7 +30,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a log entry as one line of JSON: time, level, logger and message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return an error, or another record, as a line of JSON for the log."""
         time_of = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         entry = {
             "time": time_of,

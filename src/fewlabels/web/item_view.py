@@ -40,6 +40,7 @@ def show_item(
 
 
 def _show_value(id: ItemId, name: str, text: str, folder: MediaFolder | None, origins: tuple[str, ...]) -> ItemField:
+    """Return the view of one value of an item: text, or a link to its media file."""
     kind, shown = guess_media_kind(text), sanitize_line(name)
     if kind is not None:
         if _parse_origin(text) in origins:
@@ -53,6 +54,7 @@ def _show_value(id: ItemId, name: str, text: str, folder: MediaFolder | None, or
 
 
 def _parse_origin(text: str) -> str:
+    """Return the origin of a URL in an item; empty if it is none."""
     try:
         parts = urlsplit(text)
     except ValueError:

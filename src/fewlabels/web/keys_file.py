@@ -104,6 +104,7 @@ class KeysFile:
             return self._credentials
 
     def _load(self) -> Credentials | None:
+        """Read the keys file, and log why it cannot be trusted."""
         try:
             return read_keys(self.path)
         except KeysUnavailableError:
@@ -126,6 +127,7 @@ def _stat_keys_file(path: Path) -> tuple[int, ...]:
 
 @contextmanager
 def _opened_file(path: Path, how: int = READ_ONLY) -> Iterator[int]:
+    """Open the keys file; refuse one that is missing, or a link."""
     try:
         handle = os.open(path, how)
     except FileNotFoundError:
@@ -154,6 +156,7 @@ def _locked_keys_file(path: Path) -> Iterator[None]:
 
 
 def _read_credentials(handle: int, path: Path) -> Credentials:
+    """Read the credentials from the open keys file."""
     _refuse_unsafe(os.fstat(handle), path)
     with open(handle, "rb", closefd=False) as file:
         text = file.read(MAX_BYTES + 1)
@@ -168,6 +171,7 @@ def _read_credentials(handle: int, path: Path) -> Credentials:
 
 
 def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
+    """Refuse a keys file that is too large, no regular file, or accessible to others."""
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} is not a regular file; {DELETE_HINT}")
     if found.st_size > MAX_BYTES:
@@ -181,6 +185,7 @@ def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
 
 
 def _create_keys_file(path: Path) -> None:
+    """Create the keys file with the owner's credential, unless another process did."""
     with temporary_file(path.parent, PRIVATE) as part:
         _write_credentials(part, Credentials.create())
         try:
@@ -191,12 +196,14 @@ def _create_keys_file(path: Path) -> None:
 
 
 def _replace_keys_file(path: Path, credentials: Credentials) -> None:
+    """Replace the keys file in one step."""
     with temporary_file(path.parent, PRIVATE) as part:
         _write_credentials(part, credentials)
         part.replace(path)
 
 
 def _write_credentials(part: Path, credentials: Credentials) -> None:
+    """Write credentials to the keys file, and wait until they are on the disk."""
     with part.open("wb") as file:
         file.write(credentials.model_dump_json(indent=1).encode())
         file.flush()

@@ -41,7 +41,7 @@ class PublicUrl(NamedTuple):
 
 
 def _split_page_url(url: str) -> SplitResult:
-    """Split a URL into parts that a browser opens as they stand."""
+    """Split the URL of the page's address into parts that a browser opens as they stand."""
     try:
         parts = urlsplit(url.strip())
         is_page = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
@@ -147,7 +147,7 @@ class ListenAddress:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers connect with TLS: to this server, or to the proxy in front of it."""
+        """Whether browsers connect to the address with TLS: to this server, or to the proxy in front of it."""
         return self.scheme == "https" or self.public_url.lower().startswith("https:")
 
     @property
@@ -215,6 +215,7 @@ def check_certificate(certificate: str, key: str) -> None:
 
 
 def _check_readable(option: str, file: str) -> None:
+    """Refuse a certificate or key for the listen address that is missing or cannot be read."""
     try:
         if not Path(file).is_file():
             raise InputError(f"{option}: {file}: there is no such file")
@@ -224,16 +225,19 @@ def _check_readable(option: str, file: str) -> None:
 
 
 def _refuse_passphrase() -> str:
+    """Refuse a private key for the listen address that has a passphrase."""
     raise InputError("key: the private key has a passphrase; write it without one to a file that only you can read")
 
 
 def _check_zone(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+    """Refuse an IPv6 address to listen on that has a zone."""
     if address.scope_id is not None:
         raise ValueError("browsers do not open addresses with a zone")
     return address
 
 
 def _is_loopback(host: str) -> bool:
+    """Is the host of an address this machine alone?"""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -241,7 +245,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _bind_first(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.socket:
-    """Listen on the first address that can be bound."""
+    """Listen on the first address of a host that can be bound."""
     problem: OSError = OSError("no such address")
     for family, address in found:
         try:
@@ -252,6 +256,7 @@ def _bind_first(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> so
 
 
 def _listen_on(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
+    """Return a socket that listens on this address."""
     listening_socket = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":  # on Windows it would let two servers listen on one port

@@ -52,4 +52,5 @@ class OneTimeCodes:
 
 
 def _hash_code(code: str) -> bytes:
+    """Hash a one-time code."""
     return sha256(code.encode("utf-8", "surrogateescape")).digest()

@@ -64,7 +64,7 @@ def make_overview(votes: Iterable[Vote], board: Board, settings: Mapping[str, An
         settled=board.settled,
         annotators=[summarize_activity(who, [vote for vote in votes if vote["who"] == who]) for who in names],
         team=board.team,
-        latest=[_show(vote) for vote in reversed(votes[-LATEST:])],
+        latest=[_show_latest_answer(vote) for vote in reversed(votes[-LATEST:])],
     )
 
 
@@ -93,7 +93,8 @@ def find_pace(times: Iterable[str]) -> float | None:
     return median(worked) if worked else None
 
 
-def _show(vote: Vote) -> LatestAnswer:
+def _show_latest_answer(vote: Vote) -> LatestAnswer:
+    """Return an answer as the overview shows it."""
     label = vote["label"]
     return LatestAnswer(
         id=vote["id"],

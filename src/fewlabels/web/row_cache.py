@@ -43,10 +43,12 @@ class RowCache:
             return str(id) in self._rows
 
     def _find(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
+        """Return the cached rows among those of these items."""
         with self._lock:
             return {i: self._rows[str(i)] for i in ids if str(i) in self._rows}
 
     def _read(self, missing: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
+        """Fetch missing rows and upcoming ones into the cache; drop the oldest above its limit."""
         upcoming = [i for i in self._foresee(PREFETCH) if str(i) not in self._rows]
         rows = self._fetch(list(dict.fromkeys([*missing, *upcoming])))
         short = {str(i): row for i, row in rows.items() if _count_characters(row) <= MAX_ROW_CHARACTERS}
@@ -58,5 +60,5 @@ class RowCache:
 
 
 def _count_characters(row: dict[str, Any]) -> int:
-    """Count the characters of a row."""
+    """Count the characters of a row to cache."""
     return sum(len(value) for value in row.values() if isinstance(value, str | bytes))

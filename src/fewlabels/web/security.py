@@ -130,6 +130,7 @@ class SecurityMiddleware:
         await self.app(scope, _limit_size(receive), send)
 
     def _check(self, scope: Scope) -> Response | None:
+        """Return the response to a request that fails the security checks; None for one that passes."""
         if scope["path"] == HEALTH_PATH:  # probes come by address and have no credential
             return None
         try:
@@ -180,6 +181,8 @@ class SecurityMiddleware:
         return answer
 
     def _add_headers(self, send: Send) -> Send:
+        """Add the security headers to a response."""
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -191,7 +194,7 @@ class SecurityMiddleware:
 
 
 def _limit_size(receive: Receive) -> Receive:
-    """Refuse a request body above the limit that Content-Length did not announce."""
+    """Refuse, for security, a request body above the limit that Content-Length did not announce."""
     n = 0
 
     async def receive_limited() -> Message:
@@ -206,9 +209,11 @@ def _limit_size(receive: Receive) -> Receive:
 
 
 def _read_cookies(headers: Headers) -> dict[str, str]:
+    """Return the cookies of a request, by which security authenticates it."""
     pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _json_error(status: int, error: str) -> JSONResponse:
+    """Return the response to a request that security refuses, as JSON."""
     return JSONResponse({"error": error}, status)

@@ -113,6 +113,7 @@ def _running(
 def _make_policy(
     listen_address: ListenAddress, port: int, service: LabellingService, store: CredentialStore, session: str = ""
 ) -> SecurityPolicy:
+    """Make the server's security policy for the address and port that it listens on."""
     return SecurityPolicy(
         listen_address.list_allowed_hosts(port),
         secure=listen_address.is_secure,
@@ -178,6 +179,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error in the server's event loop."""
         self._log.note("event loop", context.get("exception") or RuntimeError())
 
     @contextmanager
@@ -188,7 +190,7 @@ class Server(uvicorn.Server):
 
 @contextmanager
 def _short_switch_interval() -> Iterator[None]:
-    """Let requests interrupt the background computation sooner."""
+    """Let requests to the server interrupt the background computation sooner."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
@@ -199,7 +201,7 @@ def _short_switch_interval() -> Iterator[None]:
 
 @contextmanager
 def _handling_signals(server: Server) -> Iterator[None]:
-    """Handle SIGINT, however early, and SIGTERM: finish open requests, then stop."""
+    """Handle SIGINT to the server, however early, and SIGTERM: finish open requests, then stop."""
 
     def stop(*_: object) -> None:
         server.should_exit = True

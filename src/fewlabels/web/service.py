@@ -132,6 +132,7 @@ class LabellingService:
         ]  # fmt: skip
 
     def _save(self, tell: Callable[..., None], who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> None:
+        """Save answers or decisions with their notes in one transaction, and wake the background thread."""
         with self.session.together():
             for note in dict.fromkeys(note for _, _, note in answers):
                 labels = {item: label for item, label, said in answers if said == note}
@@ -168,6 +169,7 @@ class LabellingService:
         return value if isinstance(value, str) else None
 
     def _refresh(self) -> None:
+        """Compute the service's board and settings again, in the background thread."""
         found = self.session.status()
         self._board = compute_board(found, self.session.knowledge(), self.session.goal)
         self._settings = {name: found[name] for name in SETTINGS} | {
@@ -180,6 +182,7 @@ class LabellingService:
 
 
 def _refuse_answered(items: Sequence[ItemId]) -> None:
+    """Refuse answers to the service if another annotator's would be replaced."""
     if items:
         names = join_names(sanitize_line(str(item)) for item in items)
         raise HTTPException(

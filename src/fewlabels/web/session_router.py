@@ -40,11 +40,12 @@ class SessionRouter:
         if app is None:
             await JSONResponse({"error": NO_SESSION}, 404)(scope, receive, send)
         elif not slash:  # relative, because a proxy may have removed a path in front of it
-            await _redirect(f"{quote(name)}/", scope["query_string"])(scope, receive, send)
+            await _redirect_to_session(f"{quote(name)}/", scope["query_string"])(scope, receive, send)
         else:
             await app({**scope, "path": f"/{rest}", "raw_path": quote(f"/{rest}").encode()}, receive, send)
 
     async def _check_health(self) -> Response:
+        """Answer probes of the router: all sessions can be read."""
         try:
             await run_in_threadpool(self._check)
         except (StorageError, UnusableError):
@@ -52,7 +53,8 @@ class SessionRouter:
         return JSONResponse({"status": "ok"})
 
 
-def _redirect(path: str, query: bytes) -> Response:
+def _redirect_to_session(path: str, query: bytes) -> Response:
+    """Redirect a request without a trailing slash to the session's page."""
     return RedirectResponse(
         f"{path}?{query.decode('latin-1')}" if query else path, headers={"cache-control": "no-store"}
     )

@@ -75,16 +75,16 @@ class Compare:
         return gains
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of the difference a − b."""
+        """Return the posterior of the compared difference a − b."""
         values = belief.draws[:, self._positions(belief)]
         return Draws((f"{self.a} − {self.b}",), values[:, [0]] - values[:, [1]])
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Does the verdict have the required probability?"""
+        """Does the verdict of the comparison have the required probability?"""
         return self._is_confident(belief, max(self._region_probabilities(self._difference(belief)).values()))
 
     def name_verdict(self, belief: Posterior) -> str:
-        """Return the most probable verdict."""
+        """Return the most probable verdict of the comparison."""
         return (
             "undecided"
             if self._is_undefined(belief)
@@ -92,7 +92,7 @@ class Compare:
         )
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
-        """Return the verdict and its probability."""
+        """Return the verdict of the comparison and its probability."""
         difference = self._difference(belief)
         probabilities = self._region_probabilities(difference)
         verdict, p = _find_likeliest(probabilities)
@@ -108,22 +108,26 @@ class Compare:
         return GoalStatus(self._is_confident(belief, p), said, details)
 
     def _is_confident(self, belief: Posterior, p: float) -> bool:
+        """Is the verdict of the comparison probable enough, and were both groups looked at?"""
         pair = self._positions(belief)
         is_known = bool((belief.is_informed & inspect(belief).is_inspected)[pair].all())
         return p >= self.confidence and is_known and not self._is_undefined(belief)
 
     def _is_undefined(self, belief: Posterior) -> bool:
-        """Is the metric undefined in one of the two groups?"""
+        """Is the metric undefined in one of the two compared groups?"""
         return bool(belief.undefined[self._positions(belief)].any())
 
     def _region_probabilities(self, difference: Difference) -> dict[str, float]:
+        """Return the probabilities that the compared difference is below, within and above the ROPE."""
         below, above = difference.below(-self.rope), difference.above(self.rope)
         return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
 
     def _difference(self, belief: Posterior) -> Difference:
+        """Return the posterior of the compared difference."""
         return belief.difference(*self._positions(belief))
 
     def _expect_verdict_probability(self, belief: Beta, truth: Theta, pair: list[int]) -> Float[np.ndarray, "draw 2"]:
+        """Return the expected probability of the comparison's verdict after one label in each of the two groups."""
         after = np.empty((2, 2))  # group, outcome
         for i, g in enumerate(pair):
             for outcome in (0, 1):
@@ -136,6 +140,7 @@ class Compare:
         return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature is accurate to six digits
 
     def _positions(self, belief: Posterior) -> list[int]:
+        """Return the positions of the two compared groups; raise if there is no such group."""
         for group in (self.a, self.b):
             if group not in belief.groups:
                 raise InputError(
@@ -145,12 +150,13 @@ class Compare:
 
 
 def _find_likeliest(probabilities: dict[str, float]) -> tuple[str, float]:
-    """Return the most probable verdict, or undecided if several tie to six digits (the accuracy of the quadrature)."""
+    """Return the comparison's most probable verdict, or undecided if several tie to six digits (the accuracy of the quadrature)."""
     best = max(probabilities.values())
     likeliest = [name for name, p in probabilities.items() if round(p, 6) == round(best, 6)]
     return (likeliest[0] if len(likeliest) == 1 else "undecided"), best
 
 
 def _subtract_betas(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:
+    """Return the difference of two compared groups with Beta posteriors."""
     one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
     return BetaDifference(one, other, panels)

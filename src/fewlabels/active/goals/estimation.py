@@ -73,7 +73,7 @@ class Estimate:
         return np.tile(expect_variance_reduction(belief, worth) + worth * _expect_inspection(belief), (len(truth), 1))
 
     def _may_be_open(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
-        """Would the interval be too wide, or the group not be looked at, after the pending answers?"""
+        """Would the interval of the estimate be too wide, or the group not be looked at, after the pending answers?"""
         deviation = np.sqrt(measure_variance(belief))
         low = belief.values(belief.expect())[0] - WIDTH_IN_SD / 2 * deviation
         is_inspected = Inspection(belief, with_pending=True, low=low).is_inspected
@@ -110,10 +110,11 @@ class Estimate:
         return GoalStatus(self.settled(belief, rng), said, details)
 
     def _is_wide(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
+        """Is the interval of the estimate too wide?"""
         return ((belief.width() > self.width + ROUNDING) | ~belief.is_informed) & ~belief.undefined
 
     def _is_open(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
-        """Is the interval too wide, or would two labels against the estimate make it so, or is the group not looked at?
+        """Is the interval of the estimate too wide, or would two labels against it make it so, or is the group not looked at?
 
         Sessions that stop at the first narrow interval stop where mistakes happen to be few; two more of them is what
         a careful interval adds for that (Agresti and Coull 1998).
@@ -125,6 +126,7 @@ class Estimate:
         return is_open
 
     def _inspect(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
+        """Has the group been looked at, so that its estimate can be trusted?"""
         return inspect(belief).is_inspected | belief.undefined
 
 
@@ -136,7 +138,7 @@ class Explore(Estimate):
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected variance reduction, summed over all groups; it does not depend on the draw."""
+        """Return the expected variance reduction of the estimates, summed over all groups; it does not depend on the draw."""
         group_weight = np.minimum(belief.n_items / FULL_WEIGHT_SIZE, 1.0)
         fall = expect_variance_reduction(belief, group_weight) + group_weight * _expect_inspection(belief)
         return np.tile(fall, (len(truth), 1))
@@ -150,12 +152,12 @@ class LeastCertain(Estimate):
     name: str = "least-certain"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the current variance (of the population, or of the finite pool); it does not depend on the draw."""
+        """Return the current variance of the estimate (of the population, or of the finite pool); it does not depend on the draw."""
         return np.tile(measure_variance(belief), (len(truth), 1))
 
 
 def measure_doubt(belief: Posterior) -> PerGroup:
-    """Return the width of every interval after two more labels against the estimate."""
+    """Return the width of every estimate's interval after two more labels against it."""
     if not isinstance(belief.joint, MeanGrades):
         return _doubt(belief).width()
     tally, splits, n = belief.evaluation.tally, belief.metric.splits, int(DOUBT)
@@ -164,7 +166,7 @@ def measure_doubt(belief: Posterior) -> PerGroup:
 
 
 def _doubt(belief: Posterior) -> Posterior:
-    """Return the posterior after two more labels of each group, as far as it has items, of its rarer outcome."""
+    """Return the posterior of the estimates after two more labels of each group, as far as it has items, of its rarer outcome."""
     rest = np.maximum(belief.n_items - belief.n_labelled, 0.0)
     is_mostly_right = belief.mean() >= MIDDLE
     outcomes = np.stack([~is_mostly_right, is_mostly_right], axis=1)
@@ -172,7 +174,7 @@ def _doubt(belief: Posterior) -> Posterior:
 
 
 def _expect_inspection(belief: Posterior) -> PerGroup:
-    """Return the expected fall of the variance that is due to the chance that a group is broken.
+    """Return the expected fall of an estimate's variance that is due to the chance that a group is broken.
 
     Where groups are independent, the variance of a group without labels is large already.
     """
@@ -182,13 +184,13 @@ def _expect_inspection(belief: Posterior) -> PerGroup:
 
 
 def _describe_seen(inspection: Inspection) -> str:
-    """Say how many labels the groups have at least."""
+    """Say how many labels the estimated groups have at least."""
     seen = inspection.n_labels[~inspection.posterior.undefined]
     return f" ({count(round(float(seen.min())), 'label')} in each, or more)" if len(seen) > 1 else ""
 
 
 def _describe_unseen(inspection: Inspection, is_narrow: Bool[np.ndarray, " group"]) -> str:
-    """Name groups that are not known only because their own labels do not show yet that they are not broken."""
+    """Name estimated groups that are not known only because their own labels do not show yet that they are not broken."""
     posterior = inspection.posterior
     unseen = [name for name in inspection.unseen if is_narrow[posterior.position(name)]]
     if not unseen or not posterior.n_told.any():

@@ -121,13 +121,16 @@ class FairnessGap:
     def _reduce_variance(
         self, belief: Posterior, arms: Arms, draw: Float[np.ndarray, " arm"]
     ) -> Float[np.ndarray, " arm"]:
+        """Return the expected fall of the gap's variance by one more label in each arm."""
         slope = arms.differentiate_gap(self.rate, draw)
         return expect_variance_of_sum(belief, slope)
 
     def _find_arms(self, belief: Posterior) -> Arms:
+        """Return the arms of the two groups of the gap."""
         return Arms(belief, self._find_pair(belief), needs_positive=self.rate is not accuracy)
 
     def _find_pair(self, belief: Posterior) -> tuple[str, str]:
+        """Return the two groups of the gap: the named ones, or the only two."""
         names = list(dict.fromkeys(name_people(belief)))
         if self.a is None or self.b is None:
             if len(names) != 2:
@@ -140,7 +143,7 @@ class FairnessGap:
 
 
 def _list_unseen(arms: Arms, rate: Metric) -> list[str]:
-    """Name the decisions of a group whose own labels do not show yet that they are not broken."""
+    """Name the decisions of a group of the fairness gap whose own labels do not show yet that they are not broken."""
     inspection, matters, positive = Inspection(arms.belief), arms.matter(rate), arms.belief.evaluation.tally.positive
     unseen = []
     for group, name in enumerate(arms.names):
@@ -153,7 +156,7 @@ def _list_unseen(arms: Arms, rate: Metric) -> list[str]:
 
 
 def _is_seen(inspection: Inspection, here: Bool[np.ndarray, " arm"]) -> bool:
-    """Have arms been looked at together? They have, too, once none of their items is left to ask about."""
+    """Have arms of the fairness gap been looked at together? They have, too, once none of their items is left to ask about."""
     known = inspection.posterior
     pending = known.sum_by_group(known.pending.astype(np.float64))
     if not (known.left + pending)[here].any():
@@ -170,7 +173,7 @@ def _require_margin(margin: float) -> None:
 
 
 def _resolve_rate(rate: Metric | str) -> Metric:
-    """Return the registered metric; refuse those that labels do not determine, or that need none."""
+    """Return the registered metric of a fairness gap; refuse those that labels do not determine, or that need none."""
     metric = resolve_metric(rate)
     if metric is selection_rate:
         raise InputError(

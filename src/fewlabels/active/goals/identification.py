@@ -63,23 +63,23 @@ class FindWorst:
 
     @property
     def sign(self) -> int:
-        """1 if the largest values are sought, −1 if the smallest."""
+        """1 if the groups to identify have the largest values, −1 if the smallest."""
         return 1 if self.metric.worst == "highest" else -1
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the signed metric: label where it may be extreme."""
+        """Return the signed metric, to identify the extreme: label where it may be."""
         return self.sign * belief.values(truth)
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the probability of each group to be among the m; 0 where the metric is undefined."""
+        """Return the probability of each group to be identified as among the m; 0 where the metric is undefined."""
         return Draws(belief.groups, self._is_among_m(self._signed_draws(belief)).astype(np.float64))
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Do the named groups have the required probability of being the m?"""
+        """Are the m groups identified with the required probability?"""
         return self._is_confident(belief, *self._find_likeliest_set(self._signed_draws(belief)))
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
-        """Return the named groups and their probability."""
+        """Return the identified groups and their probability."""
         values = self._signed_draws(belief)
         named, p = self._find_likeliest_set(values)
         p_each = self._inclusion_probabilities(belief, values)
@@ -97,20 +97,22 @@ class FindWorst:
         return GoalStatus(self._is_confident(belief, named, p), said, details)
 
     def _inclusion_probabilities(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
-        """Return the probability of each group to be among the m; without a rope, from the ranks of an assessment."""
+        """Return each group's probability to be identified as one of the m; without a rope, from the ranks of an assessment."""
         if self.rope:
             return self._is_among_m(values).mean(axis=0)
         return belief.weigh_places(self.m, worst=self.sign == (1 if self.metric.worst == "highest" else -1))
 
     def _is_confident(self, belief: Posterior, named: list[int], p: float) -> bool:
+        """Are the identified groups probable enough, with enough labels of their own?"""
         has_labels = count_own_labels(belief)[named] >= np.minimum(FEWEST, belief.n_items[named])
         return p >= self.confidence and bool(has_labels.all()) and not self._seeks_too_many(belief)
 
     def _seeks_too_many(self, belief: Posterior) -> bool:
-        """Is the metric defined in at most m groups, while others are undefined?"""
+        """Is there nothing to identify, because the metric is defined in at most m groups, while others are undefined?"""
         return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
 
     def _describe_too_many(self, belief: Posterior) -> str:
+        """Say that there is nothing to identify: more groups are sought than have a metric."""
         n, whole = int((~belief.undefined).sum()), len(belief.groups)
         return (
             f"nothing to find: {self.m} of the groups are sought, but {self.metric.name} is defined in only {n:,} of "
@@ -118,17 +120,17 @@ class FindWorst:
         )
 
     def _signed_draws(self, belief: Posterior) -> Gains:
-        """Return signed draws of the metric, so that larger is more extreme; −∞ where it is undefined."""
+        """Return signed draws of the metric, so that the groups to identify are larger; −∞ where it is undefined."""
         return np.where(belief.undefined, -np.inf, self.sign * belief.draws)
 
     def _is_among_m(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
-        """Mark the groups among the m of each draw, including groups within `rope` of the m-th."""
+        """Identify the groups among the m of each draw, including groups within `rope` of the m-th."""
         m = min(self.m, values.shape[1])
         last = -np.partition(-values, m - 1, axis=1)[:, [m - 1]]
         return (values >= last - self.rope - ROUNDING) & np.isfinite(values)
 
     def _find_likeliest_set(self, values: Gains) -> tuple[list[int], float]:
-        """Return the m groups most often among the m, and how often all of them are."""
+        """Identify the m groups most often among the m, and return how often all of them are."""
         among = self._is_among_m(values)
         order = np.lexsort((-values.mean(axis=0), -among.mean(axis=0)))[: self.m]
         return [int(g) for g in order], float(among[:, order].all(axis=1).mean())
@@ -143,5 +145,5 @@ class FindBest(FindWorst):
 
     @property
     def sign(self) -> int:
-        """The opposite sign of find-worst."""
+        """The opposite sign of find-worst: the groups to identify have the largest values."""
         return -1 if self.metric.worst == "highest" else 1

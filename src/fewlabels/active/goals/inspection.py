@@ -101,15 +101,18 @@ class Inspection:
 
     @cached_property
     def _accuracy(self) -> PerGroup:
+        """Accuracy of each inspected group at the posterior mean, away from 0 and 1."""
         known = self.posterior
         return np.clip(known.sum_by_group(known.weight * self._take_right(known.belief.mean())), EDGE, 1 - EDGE)
 
     @cached_property
     def _right(self) -> PerGroup:
+        """Right outcomes of each inspected group."""
         return self.posterior.sum_by_group(self._take_right(self._counts))
 
     @cached_property
     def _counts(self) -> Float[np.ndarray, "cell outcome"]:
+        """Outcomes of the inspected cells; pending answers count as expected."""
         known = self.posterior
         if not (self.with_pending and known.pending.any()):
             return known.counts

@@ -160,6 +160,7 @@ class BestModel:
 
 
 def _require_choices(goal: Any) -> None:
+    """Refuse settings of a goal about models that are out of range, or of a metric but accuracy."""
     resolve_own_metric(goal)
     require_confidence(goal.name, goal.confidence)
     require_rope(goal.rope, is_share=goal.metric.is_share, where=f"goal {goal.name}: ")

@@ -42,6 +42,7 @@ class Keyboard:
         return was_typed
 
     def _read_character(self) -> str:
+        """Read one character from the keyboard, which may have several bytes."""
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         while True:
             try:
@@ -53,6 +54,7 @@ class Keyboard:
                 return text
 
     def _has_pending(self, timeout: float = ESCAPE_TIMEOUT) -> bool:
+        """Is there input from the keyboard within this time?"""
         return bool(select.select([self._handle], [], [], timeout)[0])
 
     def _skip_sequence(self) -> str | None:
@@ -87,4 +89,5 @@ def cbreak_mode(handle: int) -> Iterator[Keyboard]:
 
 
 def _stop(number: int, _: FrameType | None) -> None:
+    """End the program on a signal, so that the keyboard's mode is restored."""
     sys.exit(128 + number)

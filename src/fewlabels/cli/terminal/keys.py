@@ -51,6 +51,7 @@ class KeyAnswers:
     def _interpret(
         self, key: str, shortcuts: Shortcuts, commands: Mapping[str, str], classes: tuple[str, ...]
     ) -> Answer | Command | None:
+        """Return what a key means: an answer or a command; None if nothing."""
         if key in shortcuts.typed:
             return Answer(shortcuts.typed[key])
         if key == SPACE or (key and key == commands["skip"]):
@@ -75,12 +76,14 @@ class KeyAnswers:
         return None
 
     def _print_legend(self, keys: Sequence[Text], commands: Sequence[str]) -> None:
+        """Print the keys of the classes and the commands."""
         for line in keys:
             self._out.print(line)
         for line in wrap_parts([Text(word, "dim") for word in commands], self._out.width, " · "):
             self._out.print(line)
 
     def _print_remark(self, text: str) -> None:
+        """Print a remark about a key."""
         self._out.print(text, style="dim", markup=False, highlight=False)
 
 

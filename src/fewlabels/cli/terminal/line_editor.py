@@ -45,6 +45,7 @@ class LineEditor:
                 text = self._edit(text, key)
 
     def _edit(self, text: str, key: str) -> str:
+        """Return the text of the line after a key: erase, complete or insert."""
         if key == BACKSPACE:
             return text[:-1]
         if key == TAB:
@@ -65,6 +66,7 @@ class LineEditor:
         return None, NO_MATCH
 
     def _draw(self, text: str) -> None:
+        """Draw the line with its text, the cursor and a hint."""
         head = "class: " if self.classes else "grade from 0 to 1: "
         width = self.out.width - 1
         line = f"{head}{_truncate_left(sanitize_line(text), max(8, width - len(head) - 1))}_   {self._hint(text)}"
@@ -81,12 +83,13 @@ class LineEditor:
         return join_names(map(sanitize_line, found), most=MAX_SHOWN) + longer
 
     def _write(self, text: str) -> None:
+        """Write the line to the terminal at once."""
         self.out.file.write(text)
         self.out.file.flush()
 
 
 def _truncate_left(text: str, width: int) -> str:
-    """Truncate text on the left, so that the end stays visible."""
+    """Truncate the editor's line on the left, so that the end stays visible."""
     if cell_len(text) <= width:
         return text
     text = text[-width:]  # an upper bound first: measuring a long paste at every key would take minutes

@@ -35,6 +35,7 @@ class LineAnswers:
         return self._interpret(line.rstrip("\r\n"), classes)
 
     def _read(self) -> str:
+        """Read the next line of answers; empty at the end."""
         self._number += 1
         try:
             return next(self._lines, "")
@@ -44,6 +45,7 @@ class LineAnswers:
             ) from None
 
     def _interpret(self, text: str, classes: tuple[str, ...]) -> Answer | Command:
+        """Return what a line means: an answer or a command."""
         if text in classes:
             return Answer(text)
         text = text.strip()
@@ -61,5 +63,5 @@ class LineAnswers:
 
 
 def _is_command(word: str, classes: tuple[str, ...]) -> bool:
-    """Return whether a word is a command: not if a class has this name, in any case."""
+    """Is the word on a line a command? Not if a class has this name, in any case."""
     return word not in (name.strip().casefold() for name in classes)

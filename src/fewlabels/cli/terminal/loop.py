@@ -49,6 +49,7 @@ class LabellingLoop:
                 self._undo()
 
     def _tell(self, id: ItemId, label: str | None) -> None:
+        """Record an answer in the loop, and print it with the group's updated estimate."""
         session = self.opened.session
         before = session.knowledge()
         session.tell({id: label}, who=self.who, new_classes=self.new_classes)
@@ -60,6 +61,7 @@ class LabellingLoop:
         self._print_progress(before, session.knowledge())
 
     def _undo(self) -> None:
+        """Undo the last answer of the loop."""
         try:
             print_line(self.out, undo_last(self.opened.session, self.who))
             self.n_told = max(0, self.n_told - 1)

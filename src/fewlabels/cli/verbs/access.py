@@ -50,10 +50,12 @@ def access(*, session: File, invite: Names = (), revoke: Names = ()) -> int:
 
 
 def _print_names(out: Console, what: str, names: Iterable[str]) -> None:
+    """Print the names of annotators whose access changed."""
     for name in names:
         out.print(f"{what}: {escape(name)}")
 
 
 def _print_access_links(out: Console, known: Credentials) -> None:
+    """Print the links that give access to the page."""
     for line in known.list_links():
         out.print(escape(line), soft_wrap=True)

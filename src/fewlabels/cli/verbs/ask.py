@@ -74,7 +74,7 @@ def ask(
         session, {"--out": out, "--config": config, "--json": json}, file, columns.labels, start.cost, start.prior
     )
     existing = _check_before_asking(session, n, out)
-    _check_studio(file, out, config, show_prediction == "before")
+    _check_task_options(file, out, config, show_prediction == "before")
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns, more, models)
     with opened.session:
@@ -111,8 +111,8 @@ def _check_before_asking(session: str, n: int, out: str | None) -> list[AnswerRo
     return existing
 
 
-def _check_studio(file: str | None, out: str | None, config: str | None, with_predictions: bool) -> None:
-    """Refuse options of Label Studio tasks if none are written."""
+def _check_task_options(file: str | None, out: str | None, config: str | None, with_predictions: bool) -> None:
+    """Refuse options of Label Studio tasks if `ask` writes none."""
     if (config is not None or with_predictions) and not (out and file_format(out) == LABEL_STUDIO):
         option = "--config" if config is not None else "--show-prediction"
         raise InputError(f"ask: {option} needs Label Studio tasks: --out TASKS.json")
@@ -123,6 +123,7 @@ def _check_studio(file: str | None, out: str | None, config: str | None, with_pr
 def _write_tasks(
     opened: OpenedSession, shown: ShownItems, out: str, config: str | None, with_predictions: bool
 ) -> None:
+    """Write the items that are asked for as tasks of Label Studio."""
     form = LabelingForm.fit(shown, opened.session.classes)
     tasks = render_tasks(form, shown, opened.get_predictions(list(shown)) if with_predictions else None)
     if config:
@@ -132,6 +133,7 @@ def _write_tasks(
 
 
 def _as_plain(opened: OpenedSession, shown: ShownItems) -> dict[str, Any]:
+    """Return the items that are asked for as JSON data."""
     items = [{"id": i, "show": {name: to_json_value(value) for name, value in row.items()}} for i, row in shown.items()]
     made = opened.session.provenance.to_dict()
     return {"items": items, "classes": list(opened.session.classes), "provenance": made}

@@ -75,7 +75,7 @@ def compare(
         raise InputError(
             f"compare: name two groups with --groups human,trees; or, to compare models, give a second file, or name the models of {Path(file).name} with --models old,new or --model COLUMN"
         )
-    _refuse_idle(model if more else None, options.m)
+    _refuse_idle_options(model if more else None, options.m)
     if STDIN in files:
         raise InputError("compare: models are compared from files: save standard input to one")
     choices = {"by": everything} | options.choices()
@@ -89,8 +89,8 @@ def compare(
     return write_result(found, output, conditions, lambda out: print_model_comparison(out, found))
 
 
-def _refuse_idle(model: str | None, m: int) -> None:
-    """Refuse options that say nothing about a comparison of models in several files."""
+def _refuse_idle_options(model: str | None, m: int) -> None:
+    """Refuse options of `compare` that say nothing about a comparison of models in several files."""
     if model is not None:
         raise InputError(
             "compare: --model names a column of one file, and several are given; leave it out, or give one file"

@@ -74,7 +74,7 @@ def export(
 
 
 def _format_dispute(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a disagreement as one row."""
+    """Return a disagreement as one row of the exported file."""
     votes = "; ".join(f"{who}: {CANNOT_TELL if label is None else label}" for who, label in row["votes"].items())
     notes = "; ".join(f"{who}: {note}" for who, note in row["notes"].items())
     return {"id": row["id"], "votes": votes, "notes": notes}

@@ -110,6 +110,7 @@ def _open_to_label(
 
 
 def _label_at_terminal(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
+    """Label at the terminal, by single keys if it has them, else line by line."""
     if HAS_KEYS and sys.stdin.isatty() and sys.stdout.isatty():
         with cbreak_mode(sys.stdin.fileno()) as keys:
             work.run(KeyAnswers(out, keys, new_classes=new_classes))
@@ -118,6 +119,7 @@ def _label_at_terminal(work: LabellingLoop, out: Console, *, new_classes: bool) 
 
 
 def _print_shown_columns(out: Console, opened: OpenedSession) -> None:
+    """Print which columns are shown while labelling, and which are hidden."""
     assert opened.pool is not None
     shown = list(opened.pool.shown)
     if not shown:
@@ -129,6 +131,7 @@ def _print_shown_columns(out: Console, opened: OpenedSession) -> None:
 
 
 def _print_summary(work: LabellingLoop, out: Console, again: str, session: str) -> None:
+    """Print, after labelling, how many answers were kept, the progress and the next command."""
     print_line(out, f"{count(work.n_told, 'answer')} kept in {session}")
     with spinner("computing"):
         found = work.opened.session.status()

@@ -59,6 +59,7 @@ def plan(
 
 
 def _print_plan(out: Console, found: Plan) -> None:
+    """Print a plan: how many more labels, and what would help."""
     there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
     choices = f"by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}"
     out.print(f"{there}; {choices}", soft_wrap=True)
@@ -68,7 +69,7 @@ def _print_plan(out: Console, found: Plan) -> None:
 
 
 def _state_if_met(found: Plan) -> Plan:
-    """Replace "about 0 more labels" by the statement that the goal is met."""
+    """Replace "about 0 more labels" in a plan by the statement that the goal is met."""
     if found.n_more != 0:
         return found
     sure = "" if found.high == 0 else f", or nearly so (80% of simulations: 0 to {found.high or 'all'} more)"

@@ -107,7 +107,7 @@ def simulate(
 
 
 def _print_simulation(out: Console, result: Simulation) -> None:
-    """Print how many labels each combination needed, and its measures at the end."""
+    """Print how many labels each simulated combination needed, and its measures at the end."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for i, column in enumerate(TARGET_COLUMNS):
         table.add_column(column, justify="left" if i < N_TARGET_NAMES else "right")

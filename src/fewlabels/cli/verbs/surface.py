@@ -118,6 +118,7 @@ def _load_surface(file: str, choices: dict[str, Any], columns: Columns) -> Surfa
 
 
 def _fit_surface(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
+    """Fit a surface to a file of predictions."""
     pool = columns.read(file)
     if "attributes" not in choices:
         some = ",".join(pool.attributes[:2]) or "COLUMN,COLUMN"

@@ -82,6 +82,7 @@ def tell(
 def _read_answers(
     words: tuple[str, ...], path: str, classes: tuple[str, ...], new_classes: bool
 ) -> dict[str, str | None]:
+    """Read the answers to tell, ID=LABEL each; refuse two for one item."""
     found: dict[str, str] = {}
     for item, label in _split_answer_words(words, path):
         if found.setdefault(item, label) != label:
@@ -90,6 +91,7 @@ def _read_answers(
 
 
 def _read_typed_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
+    """Return the class of a label to tell; None for cannot tell."""
     if not label.strip() or is_cannot_tell(label, classes):
         return None
     label = match_class(label, classes)
@@ -99,7 +101,7 @@ def _read_typed_label(item: str, label: str, classes: tuple[str, ...], new_class
 
 
 def _split_answer_words(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
-    """Split each word at the last = whose left side is the id of an item of this session."""
+    """Split each word to tell at the last = whose left side is the id of an item of this session."""
     tries = [[(word[:i], word[i + 1 :]) for i in range(len(word) - 1, 0, -1) if word[i] == "="] for word in words]
     items = find_items(path, [item for pairs in tries for item, _ in pairs])
     found = [next(((items[item], label) for item, label in pairs if item in items), None) for pairs in tries]
@@ -113,7 +115,7 @@ def _split_answer_words(words: tuple[str, ...], path: str) -> list[tuple[str, st
 
 
 def _explain_bad_answer(word: str, words: Sequence[str], path: str) -> str:
-    """Return what is wrong with a word that is not ID=LABEL; files of answers are read by `import`."""
+    """Return what is wrong with a word to tell that is not ID=LABEL; files of answers are read by `import`."""
     names = (said.removeprefix(word.partition("=")[0] + "=") for said in words)
     sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in FORMATS]
     if not sheets and not word.startswith("--"):
@@ -126,6 +128,7 @@ def _explain_bad_answer(word: str, words: Sequence[str], path: str) -> str:
 def _record_and_print(
     out: Console, session: Session, labels: dict[str, str | None], who: str, note: str, new_classes: bool
 ) -> None:
+    """Record the told answers, and print what each one changed."""
     before = _list_replaced_answers(session, who)
     session.tell(labels, who=who, note=note, new_classes=new_classes)
     after = _list_replaced_answers(session, who)
@@ -136,16 +139,18 @@ def _record_and_print(
 
 
 def _list_asked(session: Session) -> set[str]:
+    """Return the items that were asked for, to remark on told answers to others."""
     return {str(row["id"]) for row in session.answers() if row["asked"]}
 
 
 def _list_replaced_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
-    """Return the answers that a new one would replace: all, or only this annotator's if answers are votes."""
+    """Return the answers that a told one would replace: all, or only this annotator's if answers are votes."""
     rows = [row for row in session.votes() if session.wanted == 1 or (row["who"] == who and not row["decided"])]
     return {str(row["id"]): row for row in rows}
 
 
 def _print_decisions(out: Console, session: Session, labels: dict[str, str | None], who: str) -> None:
+    """Print the decisions that were told."""
     asked = _list_asked(session)
     for item, label in labels.items():
         said = "cannot tell" if label is None else sanitize_line(label)
@@ -155,9 +160,11 @@ def _print_decisions(out: Console, session: Session, labels: dict[str, str | Non
 
 
 def _format_answer(row: dict[str, Any]) -> str:
+    """Format a told label, or that the annotator cannot tell."""
     return "cannot tell" if row["label"] is None else sanitize_line(row["label"])
 
 
 def _format_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
+    """Format what a told answer changed: the label before, and whether the item was asked for."""
     changed = f" (before: {_format_answer(before)})" if before and before["label"] != after["label"] else ""
     return changed + ("" if asked else NOT_ASKED)

@@ -47,7 +47,7 @@ def watch(
     if not 0 <= every < float("inf"):
         raise InputError(f"watch: --every must be a number of seconds, 0 or more, got {every:g}")
     with open_session(session) as opened:
-        work = FolderWatcher(opened, session, stdout_console(), options, FolderScanner(Path(folder), session))
+        work = WatchVerb(opened, session, stdout_console(), options, FolderScanner(Path(folder), session))
         try:
             work.run(every, once=once)
         except KeyboardInterrupt:
@@ -57,7 +57,7 @@ def watch(
 
 
 @dataclass
-class FolderWatcher:
+class WatchVerb:
     """Imports the files of a folder into a session."""
 
     session: Session
@@ -92,6 +92,7 @@ class FolderWatcher:
             self._print_if_changed()
 
     def _read(self, new_file: NewFile) -> None:
+        """Import a file that arrived in the watched folder, and print what it held."""
         taken = import_file(self.session, self.path, str(new_file.path), self.terms)
         self.n_kept += taken.n_new + taken.n_changed
         self.arrivals.mark_read(new_file)
@@ -108,7 +109,7 @@ class FolderWatcher:
         self.failures[new_file.path] = message
 
     def _print_if_changed(self) -> None:
-        """Print the current answer if it changed."""
+        """Print the current answer after files were imported, if it changed."""
         with spinner("computing"):
             standing, n_labels = self.session.standing(), count_session_labels(self.session.knowledge())
         now = standing.settled, standing.sentence

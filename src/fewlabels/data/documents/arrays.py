@@ -39,7 +39,7 @@ class Arrays:
         return array
 
     def refuse(self, why: str) -> InputError:
-        """Return an error about the file."""
+        """Return an error about the file that holds the arrays."""
         return InputError(f"{self.where}: {why}; {self.advice}")
 
 
@@ -57,6 +57,7 @@ def read_arrays(raw: bytes, where: str, advice: str) -> Arrays:
 
 
 def _read_array(raw: bytes) -> np.ndarray:
+    """Read one array of an archive, whose size must be the one in its header."""
     file = io.BytesIO(raw)
     version = npy.read_magic(file)
     read_head = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -22,6 +22,7 @@ class AxisDocument(Schema):
 
     @model_validator(mode="after")
     def _require_order(self) -> "AxisDocument":
+        """Raise unless the edges of an axis increase."""
         if not all(a < b for a, b in pairwise(self.edges)) or len(self.edges) == 1:
             raise ValueError("edges should be increasing")
         return self

@@ -62,6 +62,7 @@ def describe_value(value: Any) -> str:
 
 
 def _explain_syntax(where: str, said: str) -> str:
+    """Explain in an error where a document is not JSON."""
     found = SYNTAX.fullmatch(said)
     if found is None:
         return f"{where}: not JSON: {_truncate_text(said)}"
@@ -75,6 +76,7 @@ def _explain_syntax(where: str, said: str) -> str:
 
 
 def _explain_fault(fault: Any) -> str:
+    """Explain a validation error: what a value should be, and what it is."""
     kind, value, bounds = fault["type"], fault["input"], fault.get("ctx", {})
     if kind == "missing":
         return "it is missing"
@@ -88,7 +90,7 @@ def _explain_fault(fault: Any) -> str:
 
 
 def _format_path(steps: Sequence[str | int]) -> str:
-    """Format a path as in JavaScript: samples[3].scores.exact_match."""
+    """Format the position of an error as a path in JavaScript: samples[3].scores.exact_match."""
     path = "".join(
         f"[{step}]" if isinstance(step, int) else f".{_truncate_text(step)}" for step in steps[:MAX_PATH_STEPS]
     )
@@ -96,5 +98,6 @@ def _format_path(steps: Sequence[str | int]) -> str:
 
 
 def _truncate_text(text: str, longest: int = MAX_VALUE_LENGTH) -> str:
+    """Shorten a text for an error message."""
     text = sanitize_line(text)
     return text if len(text) < longest else f"{text[: longest - 1]}…"

@@ -28,7 +28,7 @@ class Schema(BaseModel):
 
 
 def _to_text(value: Any) -> Any:
-    """Convert a name or an id to text; numbers are allowed."""
+    """Parse a name or an id as text; numbers are allowed."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 2**64:
@@ -65,7 +65,7 @@ def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
 
 
 def check_type(type_: Any, value: Any, name: str) -> None:
-    """Raise `InputError` (a ValueError) if a parsed value does not match its declared type."""
+    """Raise `InputError` (a ValueError) if a value parsed from a document does not match its declared type."""
     try:
         TypeAdapter(type_, config=STRICT_CONFIG).validate_python(value)
     except ValidationError as error:
@@ -76,7 +76,7 @@ def read_file(path: Path) -> bytes:
     """Read the whole file of a document to parse; refuse one that is too large."""
     try:
         with path.open("rb") as file:
-            return _read_within(file, str(path))
+            return _read_document(file, str(path))
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
@@ -104,9 +104,9 @@ def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
         info = archive.getinfo(name)
         _require_small(info.file_size, MAX_BYTES, f"{where}, {name}")
         if info.compress_type == ZSTANDARD:
-            return _read_within(pa.CompressedInputStream(pa.BufferReader(_read_packed(archive, info)), "zstd"), where)
+            return _read_document(pa.CompressedInputStream(pa.BufferReader(_read_packed(archive, info)), "zstd"), where)
         with archive.open(info) as member:
-            return _read_within(member, f"{where}, {name}")
+            return _read_document(member, f"{where}, {name}")
     except InputError:
         raise
     except READ_ERRORS as error:
@@ -114,7 +114,7 @@ def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
 
 
 def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read the raw bytes of a member, after its local header."""
+    """Read the raw bytes of a member of a zip archive, after its local header."""
     file = archive.fp
     assert file is not None
     file.seek(info.header_offset + 26)
@@ -123,18 +123,21 @@ def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return file.read(info.compress_size)
 
 
-def _read_within(file: Any, where: str) -> bytes:
+def _read_document(file: Any, where: str) -> bytes:
+    """Read the bytes of a document to parse, within the size limit."""
     raw: bytes = file.read(MAX_BYTES + 1)
     _require_small(len(raw), MAX_BYTES, where)
     return raw
 
 
 def _require_small(n_bytes: int, most: int, where: str) -> None:
+    """Refuse a document that is too large to parse."""
     if n_bytes > most:
         raise InputError(f"{where}: larger than {most >> 20:,} MiB, the limit for a document; split it")
 
 
 def _decode_utf8(raw: bytes | str, where: str) -> str:
+    """Decode the bytes of a document to parse as UTF-8."""
     if isinstance(raw, str):
         return raw
     try:
@@ -148,5 +151,6 @@ def _decode_utf8(raw: bytes | str, where: str) -> str:
 
 
 def _error_reason(error: Exception) -> str:
+    """Return the first line of the reason why a document cannot be parsed."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return said[:200].splitlines()[0]

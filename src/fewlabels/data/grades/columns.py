@@ -10,7 +10,6 @@ import ibis
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.grades.scale import (
     Scale,
-    is_set,
     is_usual,
     order_words,
     parse_scale,
@@ -18,6 +17,7 @@ from fewlabels.data.grades.scale import (
     refuse_mixed,
     widen_to_numbers,
 )
+from fewlabels.data.grades.sets import is_set
 from fewlabels.data.relation import Value
 from fewlabels.data.role_table import RoleTable
 from fewlabels.data.text_numbers import read_numerals
@@ -50,16 +50,16 @@ class GradedItems(RoleTable):
 
     @property
     def grade(self) -> Value:
-        """People's grade as a number; null if not graded."""
+        """The column of people's grades, as numbers; null if not graded."""
         return self.items[GRADE]
 
     def judge(self, i: int) -> Value:
-        """A judge's grade as a number; null if not graded."""
+        """The column of a judge's grades, as numbers; null if not graded."""
         return self.items[f"{JUDGE}{i}"]
 
     @property
     def cluster(self) -> Value:
-        """The cluster of an item, as text."""
+        """The column that names the cluster of an item, as text."""
         return self.items[CLUSTER]
 
 
@@ -101,12 +101,13 @@ def find_grades(
 
 
 def _require_column(table: RoleTable, role: str, column: str | None) -> None:
+    """Raise if there is no such column of grades."""
     if column is not None and column not in table.columns():
         raise InputError(f"{role}: there is no column {column!r}; {did_you_mean(column, table.columns())}")
 
 
 def _require_clusters(table: RoleTable, cluster: str | None) -> None:
-    """Raise if an item has no cluster: items without one would count as one cluster."""
+    """Raise if the column of clusters is empty for an item: items without one would count as one cluster."""
     if cluster is None:
         return
     hit = table.find(table.attribute(cluster).isnull())["row"]
@@ -115,6 +116,7 @@ def _require_clusters(table: RoleTable, cluster: str | None) -> None:
 
 
 def _refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse a column that is named as the grades of two: of people and a judge, or of two judges."""
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(
@@ -123,7 +125,7 @@ def _refuse_repeated(names: Sequence[str]) -> None:
 
 
 def _read_column(table: RoleTable, column: str, stated: Scale | None, *, is_judge: bool) -> _Read:
-    """Read a column as numbers, whatever it holds: numbers, flags, numbers as text, or words."""
+    """Read a column of grades as numbers, whatever it holds: numbers, flags, numbers as text, or words."""
     kind = table.items[column].type()
     if kind.is_boolean():
         value = table.items[column].cast("float64")
@@ -139,6 +141,7 @@ def _read_column(table: RoleTable, column: str, stated: Scale | None, *, is_judg
 
 
 def _read_numbers(table: RoleTable, column: str, value: Value) -> _Read:
+    """Read a column of grades that are numbers."""
     values, n = _list_values(table, value)
     if not all(map(isfinite, values)):
         raise InputError(f"column {column!r} holds an infinite grade in row {_find_row(table, value.isinf())}")
@@ -147,13 +150,14 @@ def _read_numbers(table: RoleTable, column: str, value: Value) -> _Read:
 
 
 def _refuse_huge(table: RoleTable, column: str, value: Value, values: Sequence[float]) -> None:
-    """Refuse grades whose squares would overflow or lose all digits."""
+    """Refuse a column of grades whose squares would overflow or lose all digits."""
     huge = next((one for one in values if abs(one) > MAX_GRADE), None)
     if huge is not None:
         raise InputError(f"column {column!r} holds the grade {huge:g} in row {_find_row(table, value.abs() > MAX_GRADE)}; grades are at most {MAX_GRADE:g} in size")  # fmt: skip
 
 
 def _read_text(table: RoleTable, column: str, stated: Scale | None, *, is_judge: bool) -> _Read:
+    """Read a column of grades that are text: numbers, or words in order."""
     text = table.items[column].strip().nullif("")
     numbers = read_numerals(table.items, table.engine, [column])
     if column in numbers.numbers:
@@ -179,7 +183,7 @@ def _read_text(table: RoleTable, column: str, stated: Scale | None, *, is_judge:
 def _grade_words(
     table: RoleTable, column: str, text: Value, words: Sequence[str], stated: Scale | None
 ) -> tuple[Mapping[str, float], Scale]:
-    """Return the grade of every word, and its scale: the stated one, preferences, or a known pair."""
+    """Return the grade of every word of a column, and its scale: the stated one, preferences, or a known pair."""
     if stated is None:
         return order_words(column, words)
     unknown = next((word for word in words if word not in stated.names), None)
@@ -192,7 +196,7 @@ def _grade_words(
 def _choose_scale(
     table: RoleTable, column: str, read: _Read, stated: Scale | None, judges: Sequence[Sequence[float]]
 ) -> Scale | None:
-    """Return the scale of people's grades: the stated one, or recognised; None without grades."""
+    """Return the scale of the column of people's grades: the stated one, or recognised; None without grades."""
     if not read.values:
         return None
     if stated is not None:
@@ -203,7 +207,7 @@ def _choose_scale(
 
 
 def _explain_scale(human: GradeColumn, values: Sequence[float], judges: Sequence[GradeColumn]) -> Iterator[str]:
-    """Say where the scale of people's grades is a guess: wider than their grades, or narrower than a judge's scale."""
+    """Say where the scale of a column of people's grades is a guess: wider than their grades, or narrower than a judge's scale."""
     scale, state = human.scale, f"if it is another, state it with {format_option('scale')}"
     if scale.is_continuous:
         return
@@ -215,6 +219,7 @@ def _explain_scale(human: GradeColumn, values: Sequence[float], judges: Sequence
 
 
 def _choose_judge_scale(column: str, read: _Read, human: GradeColumn | None) -> Scale:
+    """Return the scale of a column of a judge's grades: people's scale if it contains them, else a recognised one."""
     if not read.values:
         raise InputError(f"judge: column {column!r} is empty; name a column with the grades of a judge, or leave {format_option('judge')} out")  # fmt: skip
     if (
@@ -236,7 +241,7 @@ def _choose_judge_scale(column: str, read: _Read, human: GradeColumn | None) -> 
 
 
 def _require_inside(table: RoleTable, column: str, read: _Read, scale: Scale) -> None:
-    """Raise if a grade is not on the stated scale."""
+    """Raise if a column holds a grade that is not on the stated scale."""
     wrong = next((v for v in read.values if not (scale.low <= v <= scale.high and (scale.is_continuous or v in scale.levels))), None)  # fmt: skip
     if wrong is not None:
         row = _find_row(table, read.value == wrong)
@@ -244,7 +249,7 @@ def _require_inside(table: RoleTable, column: str, read: _Read, scale: Scale) ->
 
 
 def _list_values(table: RoleTable, value: Value) -> tuple[tuple[float, ...], int]:
-    """Return distinct values (a limited number, and the extremes) and how many items have one."""
+    """Return distinct values of a column (a limited number, and the extremes) and how many items have one."""
     counted = table.items.select(v=value).filter(lambda t: t.v.notnull())
     found = table.engine.to_pyarrow(counted.group_by("v").aggregate(n=counted.count()).limit(MAX_VALUES)).to_pydict()  # fmt: skip
     if len(found["v"]) < MAX_VALUES:
@@ -254,6 +259,7 @@ def _list_values(table: RoleTable, value: Value) -> tuple[tuple[float, ...], int
 
 
 def _list_words(table: RoleTable, column: str, text: Value) -> list[str]:
+    """Return the distinct words of a column of grades; refuse columns of free text."""
     words = table.items.select(w=text).filter(lambda t: t.w.notnull()).distinct().limit(MAX_WORDS + 1)
     found: list[str] = sorted(table.engine.to_pyarrow(words)["w"].to_pylist())
     if len(found) > MAX_WORDS and any(map(is_set, found)):
@@ -270,6 +276,7 @@ def _name_sets(column: str, words: Sequence[str]) -> str:
 
 
 def _is_number(word: str) -> bool:
+    """Is a word in a column of grades a number?"""
     try:
         return isfinite(float(word.replace(",", ".").removesuffix("%")))
     except ValueError:
@@ -277,6 +284,7 @@ def _is_number(word: str) -> bool:
 
 
 def _find_row(table: RoleTable, where: Value) -> str:
+    """Return the row number of the first grade that meets a condition, for a message."""
     return f"{table.find(where)['row'][0]:,}"
 
 

@@ -33,7 +33,7 @@ class _Edges:
     names: tuple[str, ...]
 
     def find(self, value: Value) -> Value:
-        """Return the index of a value in the engine; null if it is missing."""
+        """Return in which range a grade counts, as an expression; null if it is missing."""
         index = search(value, [-inf, *self.inner, inf])
         return value.notnull().ifelse(index, None) if self.inner else value.notnull().ifelse(0, None)
 
@@ -52,12 +52,12 @@ def count_grades(
     bars = [_translate_bar(human, bar, judge.scale, judge_bar) for judge in pool.judges]
     most = JUDGE_BINS[min(len(pool.judges), len(JUDGE_BINS)) - 1]
     bins = [_bin_judge(pool, i, judge.scale, bars[i], most) for i, judge in enumerate(pool.judges)]
-    found = _query(pool, cut, outcomes, bins)
+    found = _query_counts(pool, cut, outcomes, bins)
     return _tabulate(pool, by, cut, human, bar, outcomes, bars, found, tuple(edges.inner for edges in bins))
 
 
 def list_cell_keys(pool: GradedItems, judges: Sequence[JudgeCounts]) -> list[Value]:
-    """Return the expressions of the ranges of judges' grades by which cells differ."""
+    """Return the expressions of the ranges of judges' grades that split items into cells before counting."""
     return [_Edges(judge.edges, ()).find(pool.judge(i)) for i, judge in enumerate(judges)]
 
 
@@ -72,7 +72,7 @@ def choose_bar(scale: Scale, bar: float | None) -> float:
 
 
 def _translate_bar(human: Scale, bar: float, judge: Scale, judge_bar: float | None) -> float:
-    """Return a judge's bar: the given one, or people's bar at the same place of the judge's scale."""
+    """Return a judge's bar for counting passes: the given one, or people's bar at the same place of the judge's scale."""
     if judge_bar is not None:
         if not judge.low <= judge_bar <= judge.high:
             raise InputError(f"judge-bar: {judge_bar:g} is not on the judge's scale, {judge.words}")
@@ -85,6 +85,7 @@ def _translate_bar(human: Scale, bar: float, judge: Scale, judge_bar: float | No
 
 
 def _refuse_grades(pool: GradedItems, by: Groups, cut: Cut) -> None:
+    """Refuse to count by people's grades, or by too many groups."""
     names = {facet.name for facet in cut.facets}
     if pool.human and pool.human.name in names:
         raise InputError(f"by: {pool.human.name!r} holds people's grades, which are unknown for most items; group by another column")  # fmt: skip
@@ -94,7 +95,7 @@ def _refuse_grades(pool: GradedItems, by: Groups, cut: Cut) -> None:
 
 
 def _list_outcomes(pool: GradedItems, scale: Scale, bar: float) -> _Edges:
-    """Return the outcomes: the levels of an ordered scale, or ranges with about as many of people's grades in each."""
+    """Return the outcomes to count: the levels of an ordered scale, or ranges with about as many of people's grades in each."""
     if not scale.is_continuous:
         middles = tuple((low + high) / 2 for low, high in pairwise(scale.levels))
         return _Edges(middles, scale.names)
@@ -114,6 +115,7 @@ def _list_outcomes(pool: GradedItems, scale: Scale, bar: float) -> _Edges:
 
 
 def _name_ranges(scale: Scale, inner: set[float] | Sequence[float], bar: float) -> _Edges:
+    """Name the ranges of grades that are counted."""
     edges = sorted({*inner, bar})
     ends = [scale.low, *edges, scale.high]
     names = [
@@ -124,7 +126,7 @@ def _name_ranges(scale: Scale, inner: set[float] | Sequence[float], bar: float) 
 
 
 def _bin_judge(pool: GradedItems, i: int, scale: Scale, bar: float, most: int) -> _Edges:
-    """Return the ranges of a judge's grade: its levels if they are few, else ranges with about as many items in each."""
+    """Return the ranges of a judge's grade for counting: its levels if they are few, else ranges with about as many items in each."""
     if not scale.is_continuous and len(scale.levels) <= most:
         inner = {(low + high) / 2 for low, high in pairwise(scale.levels)}
         is_cut = any(low < bar <= high for low, high in pairwise(scale.levels)) or bar <= scale.low
@@ -135,7 +137,8 @@ def _bin_judge(pool: GradedItems, i: int, scale: Scale, bar: float, most: int) -
     return _Edges(tuple(sorted({*inner, bar})), ())
 
 
-def _query(pool: GradedItems, cut: Cut, outcomes: _Edges, bins: Sequence[_Edges]) -> Columns:
+def _query_counts(pool: GradedItems, cut: Cut, outcomes: _Edges, bins: Sequence[_Edges]) -> Columns:
+    """Count graded items and sum their grades by cell and outcome, in one query."""
     keys: dict[str, Value] = dict(cut.keys)
     keys |= {f"bin{i}": edges.find(pool.judge(i)) for i, edges in enumerate(bins)}
     keys["outcome"] = outcomes.find(pool.grade)
@@ -196,6 +199,7 @@ def _count_judge(
     total: list[Any],
     bar: float,
 ) -> JudgeCounts:
+    """Return the counts of one judge: its mean grade and its passes in every cell."""
     graded = bins >= 0
     sums = np.bincount(cell, weights=[0.0 if v is None else v for v in total], minlength=len(bins))
     counts = np.where(graded, np.bincount(cell, weights=n, minlength=len(bins)), 0).astype(np.int64)
@@ -206,7 +210,7 @@ def _count_judge(
 def _value_outcomes(
     scale: Scale, bar: float, outcomes: _Edges, found: Columns, outcome: Int[np.ndarray, " row"]
 ) -> GradeBins:
-    """Return the value of every outcome: its level, or the mean of the grades seen, shrunk to the middle of the range."""
+    """Return the value of every counted outcome: its level, or the mean of the grades seen, shrunk to the middle of the range."""
     if not scale.is_continuous:
         levels = np.array(scale.levels)
         return GradeBins(outcomes.names, levels, np.zeros(len(levels)), levels >= bar)

@@ -26,7 +26,7 @@ class UngradedItem:
     judged: tuple[float | None, ...]  # the grade of every judge
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the drawn item as plain data."""
         return {"id": self.id, "group": self.group, "judged": list(self.judged)}
 
 
@@ -45,11 +45,11 @@ def draw_ungraded(
     place = ibis.row_number().over(ibis.window(group_by=[*cut.keys, *bins], order_by=["priority", "id"]))
     items = items.mutate(place=place).filter(lambda t: t.place < int(wanted.max(initial=0))).order_by("place", "id")
     found = pool.fetch_rows(items)
-    return _take(found | cut.fill(found), list(cut.keys), counts, wanted)
+    return _draw_per_cell(found | cut.fill(found), list(cut.keys), counts, wanted)
 
 
 def _require_unique_ids(pool: GradedItems) -> None:
-    """Refuse ids of several items: they do not identify the item to grade."""
+    """Refuse to draw by an id that several items share: it does not identify the item to grade."""
     if pool.roles.id is None:
         return
     found = pool.measure({"n": pool.items.count(), "ids": pool.items[pool.roles.id].nunique()})
@@ -57,9 +57,10 @@ def _require_unique_ids(pool: GradedItems) -> None:
         raise InputError(f"next: column {pool.roles.id!r} does not name every item alone ({found['ids']:,} ids of {found['n']:,} items); name a column with unique ids with {format_option('id')}")  # fmt: skip
 
 
-def _take(
+def _draw_per_cell(
     found: dict[str, list[Any]], keys: Sequence[str], counts: GradeCounts, wanted: Int[np.ndarray, " cell"]
 ) -> dict[int, list[UngradedItem]]:
+    """Take as many of the drawn items as are wanted of each cell."""
     group_at = {key: g for g, key in enumerate(counts.group_keys)}
     cell_at = {key: c for c, key in enumerate(zip(counts.group.tolist(), *(judge.bin.tolist() for judge in counts.judges), strict=True))}  # fmt: skip
     taken: dict[int, list[UngradedItem]] = {}

@@ -45,27 +45,28 @@ def make_graded_pool(
     if len(judges) > 1:
         raise InputError(f"judge: {join_names(judges)} are grades of judges; a session takes one: name it with {format_option('judge')}")  # fmt: skip
     items = find_grades(opened, grade, judges, None, scale)
-    human = _choose_scale(items, scale)
-    new = {LABEL: ibis.null("string"), AGREEMENT: _place(items.grade, human)}
+    human = _choose_pool_scale(items, scale)
+    new = {LABEL: ibis.null("string"), AGREEMENT: _place_on_scale(items.grade, human)}
     new |= {ID: items.items[items.roles.id]} if items.roles.id else {}
-    new |= {SCORE: _place(items.judge(0), items.judges[0].scale)} if judges else {}
+    new |= {SCORE: _place_on_scale(items.judge(0), items.judges[0].scale)} if judges else {}
     roles = Roles(id=items.roles.id, agreement=grade, score=judges[0] if judges else None, show=tuple(show))
-    table = RoleTable(items.items.mutate(**new), items.engine, items.source, roles, items.frame, (), (*items.notes, _note(human)), items.inputs)  # fmt: skip
+    table = RoleTable(items.items.mutate(**new), items.engine, items.source, roles, items.frame, (), (*items.notes, _note_scale(human)), items.inputs)  # fmt: skip
     return GradedPool(table, tuple((name, human.place(level)) for name, level in zip(human.names, human.levels, strict=True)))  # fmt: skip
 
 
-def _choose_scale(items: GradedItems, stated: str | Sequence[object] | None) -> Scale:
-    """Return the scale of people's grades: before the first grade the stated one, else the judge's."""
+def _choose_pool_scale(items: GradedItems, stated: str | Sequence[object] | None) -> Scale:
+    """Return the scale of a pool's grades by people: before the first grade the stated one, else the judge's."""
     if items.human is not None:
         return items.human.scale
     return items.judges[0].scale if stated is None and items.judges else parse_scale(stated or "0-1")
 
 
-def _place(value: Value, scale: Scale) -> Value:
-    """Return a grade's place on its scale, from 0 to 1."""
+def _place_on_scale(value: Value, scale: Scale) -> Value:
+    """Return a grade of the pool as its place on the scale, from 0 to 1."""
     return (value - scale.low) / (scale.high - scale.low)
 
 
-def _note(scale: Scale) -> str:
+def _note_scale(scale: Scale) -> str:
+    """Return the note that says on which scale the pool is graded."""
     lowest, highest = (scale.describe(value) for value in (scale.low, scale.high))
     return f"grades are {scale.words}; figures are mean grades from 0 (grade {lowest}) to 1 (grade {highest})"

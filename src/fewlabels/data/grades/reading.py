@@ -33,6 +33,7 @@ def open_graded(source: Any, *, labels: Any = None, grade: str | None = None, id
 
 
 def _find_id(columns: Iterable[str]) -> str | None:
+    """Find the id column of a table of grades that is read."""
     known = {column.lower(): column for column in columns}
     return next((known[name] for name in RECOGNISED["id"] if name in known), None)
 
@@ -40,7 +41,7 @@ def _find_id(columns: Iterable[str]) -> str | None:
 def _join_grades(
     table: ir.Table, answers: ir.Table, engine: BaseBackend, id: str | None, grade: str | None
 ) -> tuple[ir.Table, tuple[str, ...]]:
-    """Join people's grades by id; grades in the first table stay where the second has none."""
+    """Join the table of people's grades by id to the outputs read; grades there stay where people's table has none."""
     theirs = id if id in answers.columns else _find_id(answers.columns)
     if id is None or theirs is None:
         where = "outputs" if id is None else "labels"
@@ -65,7 +66,7 @@ def _join_grades(
 
 
 def _refuse_repeated_outputs(graded: ir.Table, engine: BaseBackend, id: str) -> None:
-    """Refuse outputs that share the id of a grade, which would count once for each of them."""
+    """Refuse to read outputs that share the id of a grade, which would count once for each of them."""
     groups = graded.group_by("__fl_key").aggregate(n=graded.count())
     twice = engine.to_pyarrow(groups.filter(groups["n"] > 1).order_by("__fl_key").limit(1)).to_pylist()
     if twice:
@@ -73,6 +74,7 @@ def _refuse_repeated_outputs(graded: ir.Table, engine: BaseBackend, id: str) -> 
 
 
 def _refuse_duplicates(given: ir.Table, engine: BaseBackend) -> None:
+    """Refuse to read two grades of the same output."""
     groups = given.group_by("__fl_key").aggregate(n=given.count())
     twice = engine.to_pyarrow(groups.filter(groups["n"] > 1).order_by("__fl_key").limit(1)).to_pylist()
     if twice:

@@ -24,7 +24,6 @@ PREFERENCES = (
     ("b", "second", "right", "model_b", "model b", "loss", "lose"), ("tie", "ties", "tied", "draw", "equal", "same", "neither", "both", "both good", "both bad"),
     ("a", "first", "left", "model_a", "model a", "win"),
 )  # fmt: skip
-SEPARATOR, EMPTY = "|", "[]"  # of a set of labels written as text, and a set without labels
 RANGE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
 
 
@@ -104,6 +103,7 @@ def parse_scale(text: str | Sequence[object]) -> Scale:
 
 
 def _parse_range(text: str, low: float, high: float) -> Scale:
+    """Parse a scale of grades stated as a range: its levels are the whole numbers in it, if they are few."""
     if low >= high:
         raise InputError(f"scale: {text!r} is empty; write the lowest grade first")
     is_whole = low.is_integer() and high.is_integer() and high - low < MAX_LEVELS
@@ -134,16 +134,8 @@ def order_words(column: str, words: Sequence[str]) -> tuple[Mapping[str, float],
     return _order_pair(column, words), Scale(0.0, 1.0, (0.0, 1.0), _name_pair(words))
 
 
-def is_set(word: str) -> bool:
-    """Is a text written as a set of several labels, or of none?
-
-    >>> is_set("a|b"), is_set("[]"), is_set("a")
-    (True, True, False)
-    """
-    return SEPARATOR in word or word.strip() == EMPTY
-
-
 def _order_pair(column: str, words: Sequence[str]) -> Mapping[str, float]:
+    """Return the grades (0 and 1) of the words of a known pair, a scale such as fail and pass."""
     seen = {word.strip().lower() for word in words}
     for pair in PAIRS:
         if seen <= set(pair):
@@ -152,7 +144,7 @@ def _order_pair(column: str, words: Sequence[str]) -> Mapping[str, float]:
 
 
 def _name_pair(words: Sequence[str]) -> tuple[str, str]:
-    """Return both names of a known pair, as the file writes them."""
+    """Return both names of a known pair of grades, as the file writes them."""
     seen = {word.strip().lower(): word.strip() for word in words}
     pair = next(pair for pair in PAIRS if set(seen) <= set(pair))
     return seen.get(pair[0], pair[0]), seen.get(pair[1], pair[1])
@@ -171,12 +163,12 @@ def recognize_scale(column: str, values: Sequence[float], judges: Sequence[Seque
     refuse_mixed(column, values)
     step = _find_step(values)
     if step is None:
-        low, high = _usual_range(min(values), max(values))
+        low, high = _smallest_usual_scale(min(values), max(values))
         return Scale(low, high)
-    together = (*values, *(value for others in judges if _share_scale(values, others, step) for value in others))
+    together = (*values, *(value for others in judges if _is_judge_on_scale(values, others, step) for value in others))
     low, high = min(together), max(together)
     if low == high:
-        low, high = _usual_range(low, high)
+        low, high = _smallest_usual_scale(low, high)
     if min(values) >= 0 and high <= 1:
         low, high = 0.0, 1.0
     levels = tuple(low + step * i for i in range(round((high - low) / step) + 1))
@@ -193,20 +185,20 @@ def _find_step(values: Sequence[float]) -> float | None:
     return None
 
 
-def _share_scale(values: Sequence[float], others: Sequence[float], step: float) -> bool:
+def _is_judge_on_scale(values: Sequence[float], others: Sequence[float], step: float) -> bool:
     """Does a judge grade on the same ordered scale as people, as far as the smallest usual scales of their grades tell?"""
     if not others or _find_step(others) != step or max(others) - min(others) > MAX_STEPS:
         return False
     if not (min(others) <= min(values) and max(values) <= max(others)):
         return False
-    usual = _list_usual(min(values), max(values))
+    usual = _list_usual_scales(min(values), max(values))
     return not usual or any(low <= min(others) and max(others) <= high for low, high in usual)
 
 
-def _list_usual(low: float, high: float) -> list[tuple[float, float]]:
-    """Return the usual ranges that contain these grades, but not those that contain another one of them.
+def _list_usual_scales(low: float, high: float) -> list[tuple[float, float]]:
+    """Return the usual scales (ranges such as 1 to 5) that contain these grades, but not those that contain another one of them.
 
-    >>> _list_usual(1.0, 1.0), _list_usual(2.0, 3.0)
+    >>> _list_usual_scales(1.0, 1.0), _list_usual_scales(2.0, 3.0)
     ([(0.0, 1.0), (1.0, 5.0)], [(1.0, 5.0)])
     """
     around = [(a, b) for a, b in USUAL_RANGES if a <= low and high <= b]
@@ -218,8 +210,8 @@ def is_usual(scale: Scale) -> bool:
     return (scale.low, scale.high) in USUAL_RANGES
 
 
-def _usual_range(low: float, high: float) -> tuple[float, float]:
-    """Return the smallest usual range that contains these grades; their own if none does."""
+def _smallest_usual_scale(low: float, high: float) -> tuple[float, float]:
+    """Return the smallest usual scale (as a range) that contains these grades; their own range if none does."""
     return next(((a, b) for a, b in USUAL_RANGES if a <= low and high <= b), (low, high if high > low else low + 1))
 
 

@@ -7,7 +7,6 @@ import ibis
 import pyarrow as pa
 
 from fewlabels.data.column_names import RESERVED_PREFIX
-from fewlabels.data.grades.scale import EMPTY, SEPARATOR
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.relation import Value
 from fewlabels.data.role_table import RoleTable
@@ -15,8 +14,18 @@ from fewlabels.data.roles import Roles
 from fewlabels.errors import InputError, format_option
 
 MAX_LABELS = 200
+SEPARATOR, EMPTY = "|", "[]"  # of a set of labels written as text, and a set without labels
 ITEM, LABEL_OF_SET, EXACT, SIZE = "item", "label", "exact", "n_predicted"
 HUMAN_SET, JUDGE_SET = (RESERVED_PREFIX + name for name in ("human_set", "judge_set"))
+
+
+def is_set(word: str) -> bool:
+    """Is a text written as a set of several labels, or of none?
+
+    >>> is_set("a|b"), is_set("[]"), is_set("a")
+    (True, True, False)
+    """
+    return SEPARATOR in word or word.strip() == EMPTY
 
 
 def expand_sets_by_label(table: RoleTable, grade: str, judge: str) -> RoleTable:
@@ -54,6 +63,7 @@ def find_sets(table: RoleTable, human: str, others: Sequence[str]) -> tuple[str,
 
 
 def _holds_sets(table: RoleTable, column: str) -> bool:
+    """Does a column hold sets of labels, as lists or as text such as a|b?"""
     value = table.items[column]
     if not value.type().is_string():
         return bool(value.type().is_array())
@@ -61,6 +71,7 @@ def _holds_sets(table: RoleTable, column: str) -> bool:
 
 
 def _read_sets(table: RoleTable, grade: str, judge: str) -> RoleTable:
+    """Read people's and the judge's sets of labels of every item."""
     for role, column in (("grade", grade), ("judge", judge)):
         if column not in table.columns():
             raise InputError(f"{role}: there is no column {column!r}")

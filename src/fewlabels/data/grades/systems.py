@@ -32,7 +32,7 @@ def read_verdicts(table: RoleTable, systems: Sequence[str], verdicts: Sequence[s
 
 def find_systems(table: RoleTable, columns: Sequence[str], verdicts: Sequence[str]) -> tuple[str, str] | None:
     """Return two of the columns that name the systems of every row, if verdicts are about them: most names are in both."""
-    names = {column: _list_names(table, column) for column in columns if _is_text(table, column)}
+    names = {column: _list_systems(table, column) for column in columns if _is_text(table, column)}
     for first, second in combinations(names, 2):
         shared, all_names = names[first] & names[second], names[first] | names[second]
         if 2 * len(shared) < len(all_names) or {name.lower() for name in all_names} <= POSITIONS:
@@ -45,7 +45,8 @@ def find_systems(table: RoleTable, columns: Sequence[str], verdicts: Sequence[st
     return None
 
 
-def _list_names(table: RoleTable, column: str) -> set[str]:
+def _list_systems(table: RoleTable, column: str) -> set[str]:
+    """Return the names of systems in a column."""
     values = table.items.select(name=table.attribute(column)).distinct().limit(MAX_SYSTEMS + 1)
     return {name for name in table.fetch_rows(values)["name"] if name is not None}
 
@@ -64,6 +65,7 @@ def _require_pairs(table: RoleTable, first: Value, second: Value) -> None:
 
 
 def _is_text(table: RoleTable, column: str) -> bool:
+    """Is a column text, and so perhaps names of systems?"""
     return column in table.columns() and table.items[column].type().is_string()
 
 

@@ -35,7 +35,7 @@ def is_log(path: Path) -> bool:
 
 def read_logs(paths: Sequence[Path]) -> Log:
     """Read the samples that lm-evaluation-harness logged of one or several tasks."""
-    kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
+    kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_harness_samples(path)])
     samples = [sample for _, sample in kept]
     grading_metrics = {
         path: _choose_grading_metric([sample for place, sample in kept if place == path]) for path in paths
@@ -52,7 +52,7 @@ def read_logs(paths: Sequence[Path]) -> Log:
 
 
 def _require_grading_metrics(grading_metrics: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
-    """Refuse a log that has neither choices with a known answer nor a metric from 0 to 1."""
+    """Refuse a harness log that has neither choices with a known answer nor a metric from 0 to 1."""
     ungraded = next((path for path, name in grading_metrics.items() if name is None), None)
     if ungraded is not None:
         names = sorted({name for sample in samples for name in sample.metric_values})
@@ -62,12 +62,14 @@ def _require_grading_metrics(grading_metrics: Mapping[Path, str | None], samples
         )
 
 
-def _read_samples(path: Path) -> Iterator[HarnessSample]:
+def _read_harness_samples(path: Path) -> Iterator[HarnessSample]:
+    """Read the samples of a harness log, one per line."""
     for number, line in read_lines(path):
         yield parse(HarnessSample, line, f"{path}, line {number}", CUT_SHORT)
 
 
 def _name_task(path: Path) -> str:
+    """Return the task that the name of a harness log states."""
     found = NAME.fullmatch(path.name)
     return found[1] if found else path.name.split(".")[0]
 
@@ -87,20 +89,20 @@ def _keep_one_filter(
 
 
 def _choose_grading_metric(samples: Sequence[HarnessSample]) -> str | None:
-    """Choose the metric that grades every answer from 0 to 1; None if there is none."""
+    """Choose the metric by which the harness grades every answer from 0 to 1; None if there is none."""
     metrics = [sample.metric_values for sample in samples]
     names = [name for name in metrics[0] if _are_unit_floats([found.get(name) for found in metrics])]
     return next((name for name in GRADING_METRICS if name in names), names[0] if names else None)
 
 
 def _are_unit_floats(values: Sequence[Any]) -> bool:
-    """Return whether all values that are present are numbers from 0 to 1."""
+    """Are all values of a harness metric that are present numbers from 0 to 1?"""
     values_in_unit = [as_unit_float(value) for value in values if value is not None]
     return bool(values_in_unit) and None not in values_in_unit
 
 
 def _read_item(task: str, sample: HarnessSample, grade: str | None) -> Item:
-    """Read a question; its choices are named by number."""
+    """Read a question of a harness log; its choices are named by number."""
     likelihoods = _read_likelihoods(sample)
     document = sample.doc if isinstance(sample.doc, Mapping) else {"doc": sample.doc}
     others = {**document, "target": sample.target, **sample.metric_values}
@@ -117,7 +119,7 @@ def _read_item(task: str, sample: HarnessSample, grade: str | None) -> Item:
 
 
 def _read_likelihoods(sample: HarnessSample) -> np.ndarray:
-    """Return the log-likelihood of every choice; empty for generated text, or if no choice is possible."""
+    """Return the log-likelihood of every choice in a harness log; empty for generated text, or if no choice is possible."""
     pairs = [_read_pair(value) for value in _as_list(sample.filtered_resps)]
     twice = sample.find("acc_mutual_info") is not None  # then each choice is logged a second time without the question
     known = [pair for pair in pairs if pair is not None]
@@ -126,7 +128,7 @@ def _read_likelihoods(sample: HarnessSample) -> np.ndarray:
 
 
 def _read_pair(value: Any) -> float | None:
-    """Read a log-likelihood from its pair with the greedy-decoding flag; logs store them as numbers or text."""
+    """Read a log-likelihood from its pair with the greedy-decoding flag; the harness stores them as numbers or text."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, list) or len(value) != 2 or str(value[1]) not in ("True", "False"):
@@ -139,7 +141,7 @@ def _read_pair(value: Any) -> float | None:
 
 
 def _find_target(sample: HarnessSample) -> str | None:
-    """Return the number of the right choice, which logs store as number or text."""
+    """Return the number of the right choice, which the harness logs as number or text."""
     choices, target = list_choices(sample), str(sample.target).strip()
     n = len(_read_likelihoods(sample))
     if target.isdecimal() and len(target) < 10 and int(target) < n:
@@ -155,12 +157,13 @@ def list_choices(sample: HarnessSample) -> list[str]:
 
 
 def _read_continuation(request: Any) -> str:
+    """Return the text of a choice from the request that the harness logged."""
     parts = list(request.values()) if isinstance(request, Mapping) else _as_list(request)
     return str(parts[1]).strip() if len(parts) > 1 else ""
 
 
 def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[Item]:
-    """Name choices by text if all questions have the same ones (A to D, yes and no), else by number."""
+    """Name a harness log's choices by text if all questions have the same ones (A to D, yes and no), else by number."""
     names = list_choices(samples[0])[: len(items[0].probabilities)]
     alike = all(
         list_choices(sample)[: len(item.probabilities)] == names for item, sample in zip(items, samples, strict=True)
@@ -179,6 +182,7 @@ def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[I
 
 
 def _first_text(value: Any) -> str | None:
+    """Return the first text in the nested lists in which the harness logs responses."""
     while isinstance(value, list):
         if not value:
             return None
@@ -187,4 +191,5 @@ def _first_text(value: Any) -> str | None:
 
 
 def _as_list(value: Any) -> list[Any]:
+    """Return a field of a harness log as a list."""
     return list(value) if isinstance(value, list) else [value]

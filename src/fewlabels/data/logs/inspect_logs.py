@@ -36,7 +36,7 @@ def is_log(path: Path) -> bool:
 
 def read_logs(paths: Sequence[Path]) -> Log:
     """Read the samples of one or several logs of Inspect."""
-    found = [(path, _read_items(path)) for path in paths]
+    found = [(path, _read_inspect_log(path)) for path in paths]
     merged = [(path, item) for path, items in found for item in _merge_epochs(items)]
     items = make_ids_unique([item for _, item in merged], [path for path, _ in merged])
     if not any(item.grade is not None for item in items):
@@ -50,8 +50,9 @@ def read_logs(paths: Sequence[Path]) -> Log:
     return Log(to_log_columns(items, classes=classes), notes if repeated else ())
 
 
-def _read_items(path: Path) -> list[Item]:
-    header, samples = _read_inspect_archive(path) if path.suffix.lower() == ".eval" else _read_json(path)
+def _read_inspect_log(path: Path) -> list[Item]:
+    """Read the items of one log of Inspect."""
+    header, samples = _read_inspect_archive(path) if path.suffix.lower() == ".eval" else _read_inspect_json(path)
     task, model = (header.eval.task, header.eval.model) if header.eval else (None, None)
     if not samples:
         raise InputError(
@@ -61,12 +62,14 @@ def _read_items(path: Path) -> list[Item]:
     return [_read_sample(task or path.stem, model, sample) for sample in samples]
 
 
-def _read_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+def _read_inspect_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+    """Read a log of Inspect that is one JSON object."""
     log = parse(InspectLog, read_file(path), str(path), CUT_SHORT)
     return log, log.samples or []
 
 
 def _read_inspect_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+    """Read a log of Inspect that is a zip archive."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
@@ -81,15 +84,18 @@ def _read_inspect_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSa
 
 
 def _sample_names(names: set[str]) -> Iterator[str]:
+    """List the members of an Inspect archive that are samples."""
     return (name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
 
 def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[Part]) -> Part:
+    """Read a member of an Inspect archive."""
     raw = read_member(archive, name, str(path))
     return parse(schema, raw, f"{path}, {name}", CUT_SHORT)
 
 
 def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
+    """Convert a sample of Inspect to an item."""
     scores = sample.scores or {}
     first = next(iter(scores.values()), None)
     grade, is_choice = _read_grade(first and first.value), bool(sample.choices)
@@ -105,12 +111,12 @@ def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
 
 
 def _as_answer(answer: Any) -> str | None:
-    """Return the answer that a scorer extracted, if it is a plain value."""
+    """Return the answer that a scorer of Inspect extracted, if it is a plain value."""
     return str(answer) if isinstance(answer, str | int | float) else None
 
 
 def _read_grade(value: Any) -> float | None:
-    """Convert a score to a number from 0 to 1; None if that is impossible or the sample was not scored."""
+    """Convert a score of Inspect to a number from 0 to 1; None if that is impossible or the sample was not scored."""
     if isinstance(value, str):
         value = GRADE_VALUES.get(value, GRADE_VALUES.get(value.lower(), value))
     if isinstance(value, str):
@@ -122,13 +128,14 @@ def _read_grade(value: Any) -> float | None:
 
 
 def _read_single_target(target: Any) -> str | None:
-    """Return the right answer; None if there are several."""
+    """Return the right answer of an Inspect sample; None if there are several."""
     if isinstance(target, list):
         return str(target[0]) if len(target) == 1 else None
     return None if target is None else str(target)
 
 
 def _read_completion(sample: InspectSample) -> str | None:
+    """Return the text that the model wrote in an Inspect sample."""
     if sample.output is None:
         return None
     if sample.output.completion:
@@ -138,7 +145,7 @@ def _read_completion(sample: InspectSample) -> str | None:
 
 
 def _as_text(content: Any) -> str | None:
-    """Return the text of a message, of a list of messages, or of message parts."""
+    """Return the text of a message in an Inspect log, of a list of messages, or of message parts."""
     if content is None or isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -147,7 +154,7 @@ def _as_text(content: Any) -> str | None:
 
 
 def _merge_epochs(items: Sequence[Item]) -> list[Item]:
-    """Merge the epochs of every question into one item, graded by their mean."""
+    """Merge the epochs of every question in an Inspect log into one item, graded by their mean."""
     asked: dict[str, list[Item]] = {}
     for item in items:
         asked.setdefault(item.id, []).append(item)
@@ -155,5 +162,6 @@ def _merge_epochs(items: Sequence[Item]) -> list[Item]:
 
 
 def _average_epochs(same: Sequence[Item]) -> Item:
+    """Average the grades of a question over the epochs of an Inspect log."""
     grades = [item.grade for item in same if item.grade is not None]
     return replace(same[0], grade=sum(grades) / len(grades) if grades else None)

@@ -35,6 +35,7 @@ def read_log(source: Any) -> Log | None:
 
 
 def _find_log_files(source: Any) -> list[Path]:
+    """Find the log files to read of a source, which may be a pattern."""
     if not isinstance(source, str | Path):
         return []
     if Path(source).is_file():

@@ -33,7 +33,7 @@ class Item:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether predicted = label agrees with the grade of the harness."""
+        """Whether predicted = label agrees with the grade in this row of the log."""
         return self.grade is None or (self.label is not None and (self.predicted == self.label) == (self.grade == 1))
 
 
@@ -62,7 +62,7 @@ def to_log_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[An
 
 
 def _list_confidences(items: Sequence[Item]) -> dict[str, list[Any]]:
-    """Return a probability column per choice if all items share the choices, else the score of the predicted one."""
+    """Return a probability column per choice if all rows of a log share the choices, else the score of the predicted one."""
     names = list(items[0].probabilities)
     if len(names) > 1 and all(list(item.probabilities) == names for item in items):
         return {f"{SCORES_PREFIX}{name}": [item.probabilities[name] for item in items] for name in names}
@@ -79,16 +79,18 @@ def attribute_columns(records: Sequence[Mapping[str, Any]], taken: set[str]) -> 
 
 
 def _free_name(name: str, taken: set[str]) -> str:
+    """Rename a field of a log's rows if its name is that of a role or taken."""
     plays = name.lower() in ROLES | taken or name.lower().startswith(PREFIXES)
     return f"doc_{name}" if plays else name
 
 
 def _are_plain(values: Iterable[Any]) -> bool:
+    """Does a field hold only plain values in the rows of a log: text, numbers and booleans?"""
     return all(value is None or isinstance(value, str | int | float | bool) for value in values)
 
 
 def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
-    """Convert mixed values to text, because a column has one type."""
+    """Convert a field's mixed values in the rows of a log to text, because a column has one type."""
     there = [value for value in values if value is not None]
     flags = [isinstance(value, bool) for value in there]
     words = [isinstance(value, str) or _is_long(value) for value in there]
@@ -98,7 +100,7 @@ def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _is_long(value: Scalar) -> bool:
-    """Return whether an integer exceeds 64 bits."""
+    """Does an integer in a row of a log exceed 64 bits?"""
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 

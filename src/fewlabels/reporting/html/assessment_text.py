@@ -180,19 +180,23 @@ def verdict(c: Comparison) -> list[str]:
 
 
 def _describe_prior_fit(a: Assessment) -> str:
+    """Say in the text of an assessment's report how well the prior fits the labels."""
     said = a.posterior.trust.say(a.level) if a.posterior.trust is not None else ""
     return f" {said[0].upper()}{said[1:]}." if said else ""
 
 
 def _name_positive_class(a: Assessment) -> str:
+    """Name the positive class in the text of an assessment's report."""
     return f"; the positive class is “{a.positive}”" if a.positive is not None else ""
 
 
 def _explain_overall(a: Assessment) -> str:
+    """Say in the text of an assessment's report why the overall estimate is not the weighted average of its groups, if it is not."""
     if a.posterior.pooled_cells is None:
         return ""
     return " It is not the weighted average of the rows: for the overall estimate, the level and the strength of the prior are learned from the labels of all groups."
 
 
 def _name_groups(a: Assessment, rows: Sequence[Row]) -> str:
+    """List groups with their estimates in the text of an assessment's report."""
     return join_names((f"“{r.group}” {format_estimate(a, r)}" for r in rows), most=5)

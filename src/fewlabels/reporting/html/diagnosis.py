@@ -27,18 +27,20 @@ def render_diagnosis(d: Diagnosis) -> str:
         supported=d.can,
         unsupported=d.warnings,
         pictures=_draw_diagnosis_figures(d),
-        tables=list(_list_tables(d)),
+        tables=list(_make_diagnosis_tables(d)),
         method=[METHOD],
         made=d.provenance,
     )
 
 
 def _draw_diagnosis_figures(d: Diagnosis) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a diagnosis."""
     if d.sizes:
         yield render_figure(plot_diagnosis(d), "Items and labels", CAPTION)
 
 
-def _list_tables(d: Diagnosis) -> Iterator[ReportTable]:
+def _make_diagnosis_tables(d: Diagnosis) -> Iterator[ReportTable]:
+    """Make the HTML tables of a diagnosis: columns, and sizes of groups."""
     columns = [
         (row["column"], row["type"], row["role"] or "", "" if row["n_values"] is None else f"{row['n_values']:,}")
         for row in d.list_rows()

@@ -45,8 +45,8 @@ def render_fairness(f: Fairness) -> str:
         facts=facts,
         supported=list(_list_findings(f)),
         unsupported=list(_list_caveats(f)),
-        pictures=_draw_figures(f),
-        tables=[_list_definitions(f), _list_gaps(f), _list_groups(f)],
+        pictures=_draw_fairness_figures(f),
+        tables=[_make_definition_table(f), _make_gap_table(f), _make_group_table(f)],
         method=_explain_method(f),
         made=f.provenance,
         next_steps=propose_after_fairness(f),
@@ -67,7 +67,7 @@ def headline(f: Fairness) -> str:
 
 
 def _list_findings(f: Fairness) -> Iterator[str]:
-    """Yield settled gaps, then likely ones (most probable sign first), then ratios (lowest first)."""
+    """State in the HTML report of fairness the settled gaps, then likely ones (most probable sign first), then ratios (lowest first)."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _has_likely_sign(f, gap)]
     for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MAX_SENTENCES]:
@@ -80,12 +80,12 @@ def _list_findings(f: Fairness) -> Iterator[str]:
 
 
 def _has_likely_sign(f: Fairness, gap: Gap) -> bool:
-    """Whether the sign of a gap is as probable as the stated level."""
+    """Is the sign of a fairness gap as probable as the stated level?"""
     return gap.has_sign and max(gap.p_greater, 1 - gap.p_greater) >= f.level
 
 
 def _list_caveats(f: Fairness) -> Iterator[str]:
-    """Yield unsettled gaps (fewest missing labels first), then caveats."""
+    """State in the HTML report of fairness the unsettled gaps (fewest missing labels first), then caveats."""
     unsettled = [gap for gap in f.gaps if gap.group != LARGEST and not gap.is_settled and not np.isnan(gap.mean)]
     for gap in sorted((gap for gap in unsettled if gap.more_labels), key=lambda gap: gap.more_labels or 0)[
         :MAX_SENTENCES
@@ -105,7 +105,8 @@ def _list_caveats(f: Fairness) -> Iterator[str]:
     yield "a gap shows that groups differ, not why"
 
 
-def _draw_figures(f: Fairness) -> Iterator[CaptionedFigure]:
+def _draw_fairness_figures(f: Fairness) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of fairness."""
     drawable = [gap for gap in f.gaps if not np.isnan(gap.mean)]
     if drawable:
         yield render_figure(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: settled, with the whole interval outside it; the largest of several gaps is never settled outside.")  # fmt: skip
@@ -116,16 +117,19 @@ def _draw_figures(f: Fairness) -> Iterator[CaptionedFigure]:
 
 
 def _is_uncertain(gap: Gap) -> bool:
+    """Do the draws of a fairness gap differ, so that they have a density?"""
     return not np.isnan(gap.draws).any() and float(np.ptp(gap.draws)) > 0
 
 
-def _list_definitions(f: Fairness) -> ReportTable:
+def _make_definition_table(f: Fairness) -> ReportTable:
+    """Make the HTML table that defines the fairness metrics."""
     asked = dict.fromkeys(gap.metric for gap in f.gaps)
     rows = [(metric, display_name(metric), define(metric, f.positive)) for metric in asked]
     return ReportTable("Definitions", ("metric", "name", "definition"), rows, n_names=3)
 
 
-def _list_gaps(f: Fairness) -> ReportTable:
+def _make_gap_table(f: Fairness) -> ReportTable:
+    """Make the HTML table of all fairness gaps."""
     rows = []
     for gap in f.gaps:
         ratio = "" if gap.ratio is None else f"{gap.ratio.median:.2f} [{gap.ratio.low:.2f}, {gap.ratio.high:.2f}]"
@@ -150,7 +154,8 @@ def _list_gaps(f: Fairness) -> ReportTable:
     return ReportTable("Every gap", columns, rows, n_names=2, shown=VISIBLE_ROWS, note=GAPS_NOTE)
 
 
-def _list_groups(f: Fairness) -> ReportTable:
+def _make_group_table(f: Fairness) -> ReportTable:
+    """Make the HTML table of every group's rates in a fairness result."""
     rows = [
         (row.metric, row.group, f"{row.n_items:,}", f"{row.n_labels:,}", *(_format_value(v) for v in (row.mean, row.low, row.high)))
         for row in f.groups
@@ -161,6 +166,7 @@ def _list_groups(f: Fairness) -> ReportTable:
 
 
 def _explain_method(f: Fairness) -> list[str]:
+    """Explain in the HTML report how the fairness gaps were computed."""
     about = (
         "exactly these people: labelled people are known, only the others are uncertain"
         if f.finite_pool
@@ -173,8 +179,10 @@ def _explain_method(f: Fairness) -> list[str]:
 
 
 def _format_value(value: float) -> str:
+    """Format a rate or a gap for the HTML report of fairness."""
     return "undefined" if np.isnan(value) else f"{value:.3f}"
 
 
 def _capitalize(text: str) -> str:
+    """Start a sentence of the HTML report of fairness with a capital letter."""
     return text[0].upper() + text[1:]

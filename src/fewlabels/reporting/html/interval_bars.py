@@ -36,14 +36,17 @@ class IntervalScale:
         )
 
     def _place(self, value: float) -> float:
+        """Return where on the bar of an interval a value lies."""
         share = (value - self.start) / (self.stop - self.start)
         return MARGIN + min(max(share, 0.0), 1.0) * (WIDTH - 2 * MARGIN)
 
 
 def _draw_line(x: float) -> str:
+    """Draw a vertical line across the bar of an interval."""
     return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{HEIGHT}" stroke="currentColor" stroke-opacity=".3"/>'
 
 
 def _has_interval(row: Mapping[str, Any]) -> bool:
+    """Does a row have an interval to draw as a bar?"""
     values = [row.get(name) for name in ("low", "mean", "high")]
     return all(isinstance(value, float) and value == value for value in values)

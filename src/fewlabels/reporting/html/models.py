@@ -38,8 +38,8 @@ def render_models(c: ModelComparison) -> str:
         facts=facts,
         supported=list(_list_findings(c)),
         unsupported=[*_list_unsettled(c), *c.warnings, "The labelled items must have been drawn at random among items on which the models agree or disagree alike."],
-        pictures=_draw_figures(c),
-        tables=list(_make_tables(c)),
+        pictures=_draw_model_figures(c),
+        tables=list(_make_model_tables(c)),
         number=lambda value: f"{value:.3f}",
         method=_describe_method(c),
         made=c.provenance,
@@ -48,6 +48,7 @@ def render_models(c: ModelComparison) -> str:
 
 
 def _list_findings(c: ModelComparison) -> Iterator[str]:
+    """State in the HTML report every model's figure, and which model is better in which groups."""
     for one in c.list_figures():
         yield f"{one.model}: {one.mean:.3f} ({one.low:.3f} to {one.high:.3f}); best with probability {format_probability(one.p_best)}; choosing it costs {one.regret:.4f} in expectation."
     settled = [row for row in _list_group_rows(c) if row.verdict != NOT_SETTLED]
@@ -64,21 +65,25 @@ def _list_findings(c: ModelComparison) -> Iterator[str]:
 
 
 def _list_unsettled(c: ModelComparison) -> Iterator[str]:
+    """State in the HTML report in which groups it is not settled which model is better."""
     rows = [row for row in _list_group_rows(c) if row.verdict == NOT_SETTLED]
     if rows:
         yield f"Which model is better is not settled in {count(len(rows), 'group')}: {join_names((row.group for row in rows), most=6)}."
 
 
 def _list_group_rows(c: ModelComparison) -> list[ModelDifference]:
+    """Return the differences of two models per group."""
     return [row for row in c.differences if row.group != c.whole] if len(c.models) == 2 else []
 
 
-def _draw_figures(c: ModelComparison) -> Iterator[CaptionedFigure]:
+def _draw_model_figures(c: ModelComparison) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a comparison of models."""
     yield render_figure(plot_differences(c), "Differences", DIFFERENCES_CAPTION)
     yield render_figure(plot_figures(c), f"{c.metric} of every model", FIGURES_CAPTION)
 
 
-def _make_tables(c: ModelComparison) -> Iterator[ReportTable]:
+def _make_model_tables(c: ModelComparison) -> Iterator[ReportTable]:
+    """Make the HTML tables of a comparison of models: differences and figures."""
     where = () if c.by == "all" else (c.by,)
     columns = (
         "difference",
@@ -114,6 +119,7 @@ def _make_tables(c: ModelComparison) -> Iterator[ReportTable]:
 
 
 def _describe_method(c: ModelComparison) -> list[str]:
+    """Explain in the HTML report how the models were compared."""
     n_draws = c.provenance.n_draws
     paired = (
         "Where two models predict the same class, both are right or both are wrong; where they differ, at most one is right. The outcome of every item is one of its candidate classes or none, with probabilities learned from the labels, the scores of all models, and effects of groups."

@@ -79,27 +79,29 @@ def propose_after_surface(s: Surface) -> list[str]:
 
 
 def propose_after_rating(r: Rating) -> list[str]:
-    """Propose the answers that were chosen and the grades that were foreseen, else how many more grades halve the interval."""
+    """Propose, as the next step, the answers that were chosen and the grades that were foreseen, else how many more grades halve the interval."""
     if not r.n_grades:
         return ["Have people grade some outputs, drawn at random in every group; thirty are a start."]
     chosen = [f"Have people grade the {count(len(r.next), 'answer')} listed under “To grade next”, and rate again."] if r.next else []  # fmt: skip
     if r.plan:
         return [f"{r.plan.sentence[:1].upper()}{r.plan.sentence[1:]}.", *chosen]
     if r.ranking:
-        return [*chosen, *_halve_best(r, r.ranking.systems[0])]
+        return [*chosen, *_halve_best_system(r, r.ranking.systems[0])]
     o, left = r.sets.micro.f1 if r.sets else r.overall, r.n_items - r.n_grades
     half = f"from a width of {format_figure(r, o.high - o.low)} to {format_figure(r, (o.high - o.low) / 2)}"
     name, what = ("micro F1", "labelled item") if r.sets else (f"the {name_figure(r)}", "grade")
-    return [*chosen, *_halve(f"To halve the interval of {name} ({half})", what, r.n_grades, left, finite=r.finite_pool)]  # fmt: skip
+    return [*chosen, *_halve_interval(f"To halve the interval of {name} ({half})", what, r.n_grades, left, finite=r.finite_pool)]  # fmt: skip
 
 
-def _halve_best(r: Rating, best: SystemRow) -> Iterator[str]:
+def _halve_best_system(r: Rating, best: SystemRow) -> Iterator[str]:
+    """Propose, as a next step, as many grades as halve the interval of the best system."""
     half = f"from a width of {format_share(best.high - best.low)} to {format_share((best.high - best.low) / 2)}"
     aim = f"To halve the interval of “{best.system}” ({half})"
-    yield from _halve(aim, "grade", r.n_grades, r.n_items - r.n_grades, finite=r.finite_pool)
+    yield from _halve_interval(aim, "grade", r.n_grades, r.n_items - r.n_grades, finite=r.finite_pool)
 
 
 def _settle_worst(a: Assessment, file: str) -> Iterator[str]:
+    """Propose, as a next step, to label until the worst group is settled."""
     certain = max((row.p_worst or 0.0 for row in a.groups), default=1.0)
     if len(a.groups) > 1 and a.spec.m == 1 and certain < SETTLED_PROBABILITY:
         yield _plan_and_label(
@@ -109,30 +111,34 @@ def _settle_worst(a: Assessment, file: str) -> Iterator[str]:
 
 
 def _plan_and_label(aim: str, file: str, asked: str) -> str:
+    """Propose a next step with its commands: plan and label."""
     return f"{aim}: `fewlabels plan {file} {asked}` predicts how many labels it takes, `fewlabels label {file} {SESSION} {asked}` asks for those that help."
 
 
 def _halve_overall(a: Assessment, file: str) -> Iterator[str]:
+    """Propose, as a next step, as many labels as halve the overall interval."""
     width, left = a.overall.high - a.overall.low, a.n_items - a.n_labels
     aim = f"To halve the overall interval (from a width of {number(a, width)} to {number(a, width / 2)})"
     if width > 0 and left:
-        for said in _halve(aim, "label", a.n_labels, left, finite=a.finite_pool):
+        for said in _halve_interval(aim, "label", a.n_labels, left, finite=a.finite_pool):
             yield f"{said} `fewlabels plan {file} --by all --target-width {width / 2:.2g}{_name_metric(a.metric)}` predicts it for these data."
 
 
-def _halve(aim: str, what: str, n: int, left: int, *, finite: bool) -> Iterator[str]:
+def _halve_interval(aim: str, what: str, n: int, left: int, *, finite: bool) -> Iterator[str]:
+    """Say how many more labels, as a next step, halve an interval."""
     more = FACTOR * n
     if not left:
         return
     if more <= left:
-        yield f"{aim}: about {count(_round(more), f'more {what}')}, drawn at random."
+        yield f"{aim}: about {count(_round_n(more), f'more {what}')}, drawn at random."
     elif finite:
         yield f"{aim}: fewer than the {count(left, 'item')} that are left."
     else:
-        yield f"{aim}: about {count(_round(more), f'more {what}')}, and only {count(left, 'item')} are left; collect more items, or ask about exactly these (finite pool)."
+        yield f"{aim}: about {count(_round_n(more), f'more {what}')}, and only {count(left, 'item')} are left; collect more items, or ask about exactly these (finite pool)."
 
 
 def _label_blank_groups(a: Assessment) -> Iterator[str]:
+    """Propose, as a next step, to label groups that have no labels."""
     blank = [row.group for row in a.groups if not row.n_labels]
     if blank and len(a.groups) > 1:
         named = "a group has" if len(blank) == 1 else f"{len(blank):,} groups have"
@@ -140,11 +146,12 @@ def _label_blank_groups(a: Assessment) -> Iterator[str]:
 
 
 def _name_metric(metric: str) -> str:
+    """Return the option for the metric in the command of a next step."""
     return "" if metric == "accuracy" else f" --metric {shlex.quote(metric)}"
 
 
 def _name_files(made: Provenance, unknown: str = "FILE", also: tuple[str, ...] = ()) -> str:
-    """Return the files and the columns of the command line that made the result, as a shell reads them."""
+    """Return the files and the columns for the command of a next step, from the command line that made the result, as a shell reads them."""
     if not made.command or not made.inputs:
         return unknown
     words = shlex.split(made.command)
@@ -156,7 +163,7 @@ def _name_files(made: Provenance, unknown: str = "FILE", also: tuple[str, ...] =
     return shlex.join([*named, *columns]) if named else unknown
 
 
-def _round(n: int) -> int:
-    """Round to two digits; more would be pretence."""
+def _round_n(n: int) -> int:
+    """Round the number of labels of a next step to two digits; more would be pretence."""
     unit = 10 ** max(0, len(str(n)) - 2)
     return round(n / unit) * unit

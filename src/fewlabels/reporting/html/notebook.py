@@ -24,5 +24,6 @@ def render_excerpt(result: Result, headline: str) -> str:
 
 
 def _format_row(row: Mapping[str, Any], scale: IntervalScale | None) -> Sequence[str]:
+    """Return the cells of a row as a notebook shows it, with its interval drawn."""
     bars = [scale.draw(row["low"], row["mean"], row["high"])] if scale else []
     return [*(format_cell(value) for value in row.values()), *bars]

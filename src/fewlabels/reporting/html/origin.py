@@ -14,6 +14,7 @@ def describe_origin(made: Provenance | None) -> list[tuple[str, str]]:
 
 
 def _list_origin(made: Provenance) -> Iterator[tuple[str, str]]:
+    """List the names and values of a result's origin, also those that are not known."""
     yield "date", f"{made.date[:16].replace('T', ' ')} UTC"
     yield "data", made.source
     yield "fingerprint of the predictions", f"{made.fingerprint[:FINGERPRINT]}…" if made.fingerprint else ""

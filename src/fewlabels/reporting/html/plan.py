@@ -44,11 +44,13 @@ def render_plan(p: Plan) -> str:
 
 
 def _list_plan_findings(p: Plan) -> Iterator[str]:
+    """State in the HTML report what a plan found."""
     yield f"The goal is settled in {p.p_settled:.0%} of {count(p.runs, 'simulated future')}, labelling every item if needed."
     if p.remedy:
         yield f"What would help: {p.remedy}."
 
 
 def _draw_plan_figures(p: Plan) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a plan."""
     if p.needed:
         yield render_figure(plot_plan(p), "Labels until the goal is settled", CAPTION)

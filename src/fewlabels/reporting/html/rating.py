@@ -22,12 +22,12 @@ def render_rating(r: Rating) -> str:
         title=_choose_title(r),
         source=r.source,
         headline=words.headline(r),
-        facts=_list_facts(r),
+        facts=_list_rating_facts(r),
         supported=list(words.list_findings(r)),
         unsupported=list(words.list_caveats(r)),
-        pictures=_draw_figures(r),
+        pictures=_draw_rating_figures(r),
         number=lambda value: words.format_figure(r, value),
-        tables=list(_list_tables(r)),
+        tables=list(_make_rating_tables(r)),
         method=words.explain_method(r),
         made=r.provenance,
         next_steps=propose_after_rating(r),
@@ -35,12 +35,14 @@ def render_rating(r: Rating) -> str:
 
 
 def _choose_title(r: Rating) -> str:
+    """Return the title of the HTML report of a rating."""
     if r.sets:
         return "sets of labels"
     return "ranking of systems" if r.ranking else f"{words.name_figure(r)} by {r.by}"
 
 
-def _list_facts(r: Rating) -> list[tuple[str, str]]:
+def _list_rating_facts(r: Rating) -> list[tuple[str, str]]:
+    """List what was rated, for the head of its HTML report."""
     judges = ", ".join(one.name for one in r.judges) or "none"
     about = [("level", f"{100 * r.level:g}%"), ("about", "these items" if r.finite_pool else "their population")]
     if r.sets:
@@ -51,7 +53,8 @@ def _list_facts(r: Rating) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _draw_figures(r: Rating) -> Iterator[CaptionedFigure]:
+def _draw_rating_figures(r: Rating) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a rating."""
     if len(r.groups) > 1:
         title = "Share of items with each label" if r.sets else f"{words.name_figure(r)} per group"
         yield render_figure(plot_rating(r, "groups"), title, GROUPS_CAPTION)
@@ -61,7 +64,8 @@ def _draw_figures(r: Rating) -> Iterator[CaptionedFigure]:
         yield render_figure(plot_rating(r, "judges"), "Judges against people", JUDGES_CAPTION)
 
 
-def _list_tables(r: Rating) -> Iterator[ReportTable]:
+def _make_rating_tables(r: Rating) -> Iterator[ReportTable]:
+    """Make the HTML tables of a rating."""
     if r.next:
         columns = ("id", r.by, *(judge.name for judge in r.judges))
         yield ReportTable("To grade next", columns, words.list_next_rows(r), n_names=2, shown=VISIBLE_GROUPS)

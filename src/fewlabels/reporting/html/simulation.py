@@ -35,7 +35,7 @@ def render_simulation(s: Simulation) -> str:
         title="Simulation",
         source=s.provenance.source,
         headline=summarize_simulation(s),
-        facts=list(_list_facts(s)),
+        facts=list(_list_simulation_facts(s)),
         headings=SIMULATED,
         supported=[*compare_configurations(s), *describe_targets(s)][
             1 : MAX_SENTENCES + 1
@@ -48,7 +48,8 @@ def render_simulation(s: Simulation) -> str:
     )
 
 
-def _list_facts(s: Simulation) -> Iterator[tuple[str, str]]:
+def _list_simulation_facts(s: Simulation) -> Iterator[tuple[str, str]]:
+    """List what was simulated, for the head of its HTML report."""
     yield "items", f"{s.n_items:,}"
     for name, values in (("goals", "goal"), ("metrics", "metric"), ("policies", "policy"), ("priors", "prior")):
         yield name, ", ".join(dict.fromkeys(row[values] for row in s))
@@ -56,6 +57,7 @@ def _list_facts(s: Simulation) -> Iterator[tuple[str, str]]:
 
 
 def _draw_simulation_figures(s: Simulation) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a simulation."""
     for measure in list_measures(s):
         name = MEASURE_NAMES.get(measure, measure)
         yield render_figure(plot_simulation(s, measure), f"{name[0].upper()}{name[1:]}", CAPTION)

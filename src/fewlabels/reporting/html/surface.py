@@ -42,7 +42,7 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
         unsupported=list(list_caveats(s)),
         pictures=_draw_surface_figures(s),
         number=format_percent,
-        tables=[*([_list_answer_table(answers)] if answers else []), _list_arm_table(s)],
+        tables=[*([_make_answer_table(answers)] if answers else []), _make_arm_table(s)],
         method=explain_method(s),
         made=s.provenance,
         next_steps=propose_after_surface(s),
@@ -50,19 +50,21 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
 
 
 def _draw_surface_figures(s: Surface) -> Iterator[CaptionedFigure]:
+    """Draw the figures of the HTML report of a surface."""
     yield render_figure(plot_surface(s, "worst"), "Least accurate arms", WORST_CAPTION)
     yield render_figure(plot_surface(s, "effects"), "Effect of each attribute", EFFECTS_CAPTION)
     yield render_figure(plot_surface(s, "heatmap"), "Accuracy by two attributes", HEATMAP_CAPTION)
     yield render_figure(plot_surface(s, "coverage"), "Labels per arm", COVERAGE_CAPTION)
 
 
-def _list_answer_table(answers: Answers) -> ReportTable:
+def _make_answer_table(answers: Answers) -> ReportTable:
+    """Make the HTML table of questions about a surface and their answers."""
     rows = [(question or "all items", *_format_counts(one), one.mean, one.low, one.high) for question, one in answers]
     return ReportTable("Questions and answers", ("question", "items", "labels", "accuracy", "low", "high"), rows)
 
 
-def _list_arm_table(s: Surface) -> ReportTable:
-    """List the overall estimate, then arms, worst first."""
+def _make_arm_table(s: Surface) -> ReportTable:
+    """Make the HTML table of a surface's overall estimate and its arms, worst first."""
     arms, n = s.worst_first[:KEPT], len(s.attributes)
     counts = f"{s.n_items:,}", f"{s.n_labels:,}"
     rows: list[Cells] = [("overall", *[""] * (n - 1), *counts, s.overall.mean, s.overall.low, s.overall.high, "")]
@@ -79,4 +81,5 @@ def _list_arm_table(s: Surface) -> ReportTable:
 
 
 def _format_counts(one: Arm | SurfaceEstimate) -> tuple[str, str]:
+    """Format items and labels for the HTML tables of a surface."""
     return f"{one.n_items:,}", f"{one.n_labels:,}"

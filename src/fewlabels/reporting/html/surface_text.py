@@ -43,7 +43,7 @@ def headline(s: Surface) -> str:
 
 
 def _find_worse_region(s: Surface) -> Arm | SurfaceEstimate | None:
-    """Return the worst labelled arm, or pair of values, whose interval lies below the overall interval."""
+    """Return the worst labelled arm of a surface, or pair of values, whose interval lies below the overall interval."""
     if len(s.attributes) <= FEW_ATTRIBUTES:
         return next(iter(_find_worse_arms(s)), None)
     readings = sorted(s.marginals(*rank_attributes(s)[:2]), key=lambda one: one.mean)
@@ -101,11 +101,12 @@ def explain_method(s: Surface) -> list[str]:
 
 
 def _find_worse_arms(s: Surface) -> list[Arm]:
-    """Return labelled arms whose intervals lie below the overall interval, worst first."""
+    """Return labelled arms of a surface whose intervals lie below the overall interval, worst first."""
     return [arm for arm in s.worst_first if arm.n_labels and arm.high < s.overall.low]
 
 
 def _describe_worse_arms(s: Surface, weak: list[Arm]) -> Iterator[str]:
+    """Say in a sentence which arms of a surface are worse than the overall estimate."""
     if not weak:
         yield "No labelled arm's interval lies below that of the overall estimate yet."
         return
@@ -119,6 +120,7 @@ def _describe_worse_arms(s: Surface, weak: list[Arm]) -> Iterator[str]:
 
 
 def _describe_worst_arm(s: Surface) -> str:
+    """Say in a sentence which arm of a surface is the worst, or that this is not settled."""
     likeliest = max(s.arms, key=lambda arm: arm.p_worst)
     named = f"{name_values(likeliest.arm)}, with probability {format_probability(likeliest.p_worst)}"
     if likeliest.p_worst >= SETTLED_PROBABILITY:
@@ -129,7 +131,7 @@ def _describe_worst_arm(s: Surface) -> str:
 
 
 def _describe_attributes(s: Surface) -> Iterator[str]:
-    """Name the largest effects, and give the adjusted accuracy at both ends of the first attribute."""
+    """Name the largest effects of a surface, and give the adjusted accuracy at both ends of the first attribute."""
     if not s.scales or s.fitted is None:
         return
     first = rank_attributes(s)[0]
@@ -144,17 +146,20 @@ def _describe_attributes(s: Surface) -> Iterator[str]:
 
 
 def _name_effects(s: Surface) -> str:
+    """Name the attributes with the largest effects on a surface, as text."""
     first, *others = (" × ".join(one.attributes) for one in s.scales[:-1][:MAX_NAMED])
     return f"{first}, then {' and '.join(others)}" if others else first
 
 
 def _describe_scales(s: Surface) -> str:
+    """List the sizes of a surface's effects, as text."""
     *effects, own = s.scales
     named = join_names((f"{' × '.join(one.attributes)} {one.scale:.2f}" for one in effects), most=10)
     return f"{named}{'; ' if effects else ''}random effect of the arm {own.scale:.2f}"
 
 
 def _describe_coverage(s: Surface) -> str:
+    """Say in a sentence how many arms of a surface have no labels, or few."""
     blank, few, *_ = count_bands(s)
     said = f"Arms without labels: {blank.n_arms:,} of {len(s.arms):,}, with {format_percent(blank.n_items / s.n_items)} of all items"
     rest = f"; arms with one to four labels: {few.n_arms:,}." if few.n_arms else "."
@@ -162,7 +167,7 @@ def _describe_coverage(s: Surface) -> str:
 
 
 def _recommend_next(s: Surface) -> str:
-    """Recommend where to label next: where many items have wide intervals."""
+    """Say in a sentence where on a surface to label next: where many items have wide intervals."""
     if not s.n_labels:
         return "Next: label a few hundred items, drawn at random"
     blank = count_bands(s)[0]
@@ -178,4 +183,5 @@ def _recommend_next(s: Surface) -> str:
 
 
 def _format_estimate(one: Estimate | Arm | SurfaceEstimate) -> str:
+    """Format an estimate of a surface with its interval as text."""
     return f"{format_percent(one.mean)} ({format_percent(one.low)} to {format_percent(one.high)})"

@@ -28,7 +28,7 @@ SCRIPT_HASH = b64encode(sha256(SCRIPT.encode()).digest()).decode()  # the only s
 
 
 def mark_commands(text: str) -> Markup:
-    """Mark up what stands between backticks as code; everything is escaped.
+    """Mark up for the template what stands between backticks as code; everything is escaped.
 
     >>> mark_commands("Type `fewlabels doctor <x>.csv`.")
     Markup('Type <code>fewlabels doctor &lt;x&gt;.csv</code>.')

@@ -19,6 +19,7 @@ def render_assessment(a: Assessment) -> str:
 
 
 def _summarize_assessment(a: Assessment) -> str:
+    """Say in Markdown what was assessed and how."""
     quantity = "exactly these items" if a.finite_pool else "the population these items came from"
     return (
         f"{escape(a.source)}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; groups by {escape(a.by)}, prior "
@@ -27,14 +28,16 @@ def _summarize_assessment(a: Assessment) -> str:
 
 
 def _list_assessed_groups(a: Assessment) -> list[str]:
+    """Return the groups of an assessment as Markdown tables, the worst first and the others collapsed."""
     rows = a.in_order
     if len(rows) < 2:
         return []
-    parts = [_render_rows(a, rows[:VISIBLE_ROWS])]
+    parts = [_render_group_table(a, rows[:VISIBLE_ROWS])]
     if len(rows) > VISIBLE_ROWS:
         parts.append(
             collapse(
-                count(len(rows[:MAX_ROWS]) - VISIBLE_ROWS, "more group"), _render_rows(a, rows[VISIBLE_ROWS:MAX_ROWS])
+                count(len(rows[:MAX_ROWS]) - VISIBLE_ROWS, "more group"),
+                _render_group_table(a, rows[VISIBLE_ROWS:MAX_ROWS]),
             )
         )
     if len(rows) > MAX_ROWS:
@@ -42,12 +45,14 @@ def _list_assessed_groups(a: Assessment) -> list[str]:
     return parts
 
 
-def _render_rows(a: Assessment, rows: Sequence[Row]) -> str:
+def _render_group_table(a: Assessment, rows: Sequence[Row]) -> str:
+    """Return groups of an assessment as a Markdown table."""
     header = (escape(a.by), "items", "labels", escape(a.metric), f"{100 * a.level:g}% interval", "P(worst)", "rank")
     return render_table(header, [_list_row_cells(row) for row in rows])
 
 
 def _list_row_cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a group in the Markdown table of an assessment."""
     interval = format_interval(row.low, row.high)
     return (
         escape(row.group), f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", interval, row.chance_of_worst, row.ranks,

@@ -19,6 +19,7 @@ def render_comparison(c: Comparison) -> str:
 
 
 def _list_compared_groups(c: Comparison) -> str:
+    """Return the two groups of a comparison as a Markdown table."""
     header = ("group", "items", "labels", escape(c.metric), f"{100 * c.level:g}% interval")
     rows = (
         (escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", format_interval(r.low, r.high))

@@ -15,15 +15,16 @@ def render_diagnosis(d: Diagnosis) -> str:
     return join(
         title,
         f"**{escape(summarize_diagnosis(d))}**",
-        _list_columns(d),
-        *_list_sizes(d),
+        _render_column_table(d),
+        *_render_size_table(d),
         can,
         _list_commands(d),
         render_warnings(d.warnings),
     )
 
 
-def _list_columns(d: Diagnosis) -> str:
+def _render_column_table(d: Diagnosis) -> str:
+    """Return the columns of a diagnosis as a Markdown table."""
     rows = (
         (escape(row["column"]), escape(row["type"]), escape(row["role"]) if row["role"] else "", _format_count(row["n_values"]))
         for row in d.list_rows()
@@ -31,7 +32,8 @@ def _list_columns(d: Diagnosis) -> str:
     return render_table(("column", "type", "role", "values"), rows, n_names=3)
 
 
-def _list_sizes(d: Diagnosis) -> list[str]:
+def _render_size_table(d: Diagnosis) -> list[str]:
+    """Return the sizes of groups in a diagnosis as a Markdown table, with a note on those left out."""
     if not d.sizes:
         return []
     largest = sorted(d.sizes, key=lambda size: -size.n_items)[:MAX_CLASSES]
@@ -42,9 +44,10 @@ def _list_sizes(d: Diagnosis) -> list[str]:
 
 
 def _list_commands(d: Diagnosis) -> str:
-    """List the next commands as indented code, which no file name can end."""
+    """List the next commands of a diagnosis in Markdown, as indented code, which no file name can end."""
     return "\n".join(f"    {sanitize_line(line)}" for line in d.next)
 
 
 def _format_count(n: int | None) -> str:
+    """Format a count in the Markdown of a diagnosis; nothing for None."""
     return "" if n is None else f"{n:,}"

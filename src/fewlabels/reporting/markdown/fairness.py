@@ -16,17 +16,19 @@ def render_fairness(f: Fairness) -> str:
         f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
         f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} count as equal."
     )
-    return join(title, about, _list_gaps(f), _describe_findings(f), render_warnings(f.warnings))
+    return join(title, about, _render_gap_table(f), _describe_findings(f), render_warnings(f.warnings))
 
 
-def _list_gaps(f: Fairness) -> str:
+def _render_gap_table(f: Fairness) -> str:
+    """Return fairness gaps as a Markdown table."""
     header = (
         "metric", "group", "gap", f"{100 * f.level:g}% interval", "P(> 0)", f"P(within ±{f.rope:g})", "more labels",
     )  # fmt: skip
-    return render_table(header, [_cells(gap) for gap in f.gaps], n_names=2)
+    return render_table(header, [_list_gap_cells(gap) for gap in f.gaps], n_names=2)
 
 
-def _cells(gap: Gap) -> tuple[str, ...]:
+def _list_gap_cells(gap: Gap) -> tuple[str, ...]:
+    """Return the cells of a fairness gap in its Markdown table."""
     needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
@@ -36,7 +38,7 @@ def _cells(gap: Gap) -> tuple[str, ...]:
 
 
 def _describe_findings(f: Fairness) -> str:
-    """List settled gaps and the four-fifths rule as sentences."""
+    """State in Markdown the settled fairness gaps and the four-fifths rule."""
     said = [
         sentence
         for gap in f.gaps

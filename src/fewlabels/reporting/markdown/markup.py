@@ -23,7 +23,7 @@ def escape(text: object) -> str:
 
 
 def render_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_names: int = 1) -> str:
-    """Return a Markdown table; the first `n_names` columns hold names, the others numbers. Cells must be escaped."""
+    """Return a table in Markdown markup; the first `n_names` columns hold names, the others numbers. Cells must be escaped."""
     sides = [":--" if i < n_names else "--:" for i in range(len(header))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, sides, *rows))
 

@@ -19,10 +19,13 @@ def render_models(c: ModelComparison) -> str:
         (escape(row.model), f"{row.mean:.3f}", format_interval(row.low, row.high), format_probability(row.p_best), f"{row.regret:.4f}")
         for row in c.list_figures()
     ))  # fmt: skip
-    return join(title, f"**{escape(c.sentence)}**", facts, figures, _render_differences(c), render_warnings(c.warnings))
+    return join(
+        title, f"**{escape(c.sentence)}**", facts, figures, _render_difference_table(c), render_warnings(c.warnings)
+    )
 
 
-def _render_differences(c: ModelComparison) -> str:
+def _render_difference_table(c: ModelComparison) -> str:
+    """Return the differences of models as a Markdown table."""
     header = (
         "difference",
         escape(c.by),

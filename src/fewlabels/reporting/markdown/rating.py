@@ -30,11 +30,12 @@ def render_rating(r: Rating) -> str:
         f"{escape(r.source)}: {escape(describe_pool(r))}; groups by {escape(r.by)}, {100 * r.level:g}% intervals, about "
         f"{quantity}. {escape(explain_figure(r)).capitalize()}."
     )
-    parts = [] if r.sets else [*_list_groups(r), _render_judges(r)]
-    return join(title, about, *_list_systems(r), *parts, render_warnings(r.warnings))
+    parts = [] if r.sets else [*_render_group_table(r), _render_judge_table(r)]
+    return join(title, about, *_render_system_table(r), *parts, render_warnings(r.warnings))
 
 
-def _list_systems(r: Rating) -> list[str]:
+def _render_system_table(r: Rating) -> list[str]:
+    """Return the systems (or sets) of a rating as a Markdown table."""
     if r.sets:
         rows = [tuple(map(escape, cells)) for cells in list_set_rows(r)]
         return [render_table(SET_COLUMNS, rows), f"{escape(describe_sets(r)).capitalize()}."]
@@ -44,7 +45,8 @@ def _list_systems(r: Rating) -> list[str]:
     return [render_table(SYSTEM_COLUMNS, rows), f"{escape(describe_position(r)).capitalize()}."]
 
 
-def _list_groups(r: Rating) -> list[str]:
+def _render_group_table(r: Rating) -> list[str]:
+    """Return the groups of a rating as a Markdown table."""
     if len(r.groups) < 2:
         return []
     header = (escape(r.by), "items", "grades", name_figure(r), f"{100 * r.level:g}% interval", "P(worst)")
@@ -61,6 +63,7 @@ def _list_groups(r: Rating) -> list[str]:
     return parts
 
 
-def _render_judges(r: Rating) -> str:
+def _render_judge_table(r: Rating) -> str:
+    """Return the judges of a rating as a Markdown table."""
     rows = [tuple(map(escape, cells)) for cells in list_judge_rows(r)]
     return join(render_table(JUDGE_COLUMNS, rows), f"{escape(describe_judges(r))}.") if rows else ""

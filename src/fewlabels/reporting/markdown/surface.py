@@ -17,17 +17,19 @@ def render_surface(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]] = 
         f"{escape(s.source)}: {count(s.n_items, 'item')}, {s.n_labels:,} labelled, in {count(len(s.arms), 'arm')} of "
         f"{escape(', '.join(s.attributes))}; model {escape(s.model)}, {100 * s.level:g}% intervals, about {quantity}."
     )
-    return join(title, about, _list_query_answers(s, answers), *_list_worst_arms(s), render_warnings(s.warnings))
+    return join(title, about, _render_answer_table(s, answers), *_render_arm_table(s), render_warnings(s.warnings))
 
 
-def _list_query_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
+def _render_answer_table(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
+    """Return the answers to questions about a surface as a Markdown table."""
     if not answers:
         return ""
     rows = [(escape(question or "all items"), *_format_numbers(reading)) for question, reading in answers]
     return render_table(("question", *_list_arm_columns(s)), rows)
 
 
-def _list_worst_arms(s: Surface) -> list[str]:
+def _render_arm_table(s: Surface) -> list[str]:
+    """Return the worst arms of a surface as a Markdown table."""
     if len(s.arms) < 2:
         return []
     arms = s.worst_first[:MAX_ARMS]
@@ -41,8 +43,10 @@ def _list_worst_arms(s: Surface) -> list[str]:
 
 
 def _list_arm_columns(s: Surface) -> tuple[str, ...]:
+    """Return the headers of numbers in the Markdown tables of a surface."""
     return ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
 
 
 def _format_numbers(row: Arm | SurfaceEstimate) -> tuple[str, ...]:
+    """Return the cells of numbers in the Markdown tables of a surface."""
     return f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", format_interval(row.low, row.high)

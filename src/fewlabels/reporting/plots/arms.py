@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface
+from fewlabels.reporting.plots.axes import clean_axes, scale_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label
-from fewlabels.reporting.plots.rows import draw_overall, draw_rows
-from fewlabels.reporting.plots.style import GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
+from fewlabels.reporting.plots.rows import ROW, draw_overall, draw_rows
+from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL
 
 MAX_ARMS = 25  # arms
 LETTER_WIDTH, COLUMN_GAP = 5.4, 9  # points: the width of a letter, and the space between columns
@@ -33,7 +34,7 @@ class TextColumn:
 
     @property
     def width(self) -> float:
-        """The width in points; a longer header is rotated and may extend beyond it."""
+        """The width of a column beside the arms, in points; a longer header is rotated and may extend beyond it."""
         return LETTER_WIDTH * max(3, *map(len, self.texts)) + COLUMN_GAP
 
 
@@ -41,7 +42,7 @@ def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None =
     """Draw the least accurate arms of a surface with their intervals; arms without labels are hollow."""
     arms = surface.worst_first[:most]
     common = find_common(arms)
-    columns, left_out = _choose_columns(surface, arms, tuple(common))
+    columns, left_out = _choose_arm_columns(surface, arms, tuple(common))
     title_lines = _write_arms_title(common, left_out)
     ax = ax or new_axes(ROW * len(arms) + 1.1 + _header_height(columns) + 0.17 * len(title_lines))
     clean_axes(ax)
@@ -53,8 +54,8 @@ def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None =
     scale_axis(ax, "accuracy", min(low, surface.overall.low), max(high, surface.overall.high))
     ha = "right" if surface.overall.mean > sum(ax.get_xlim()) / 2 else "left"
     draw_overall(ax, surface.overall, "accuracy", ha=ha)
-    _write_columns(ax, columns)
-    _write_counts(ax, arms)
+    _write_arm_columns(ax, columns)
+    _write_arm_counts(ax, arms)
     shown = f" · {len(arms)} worst of {len(surface.arms):,} arms" if len(arms) < len(surface.arms) else ""
     ax.set_xlabel(f"accuracy, {format_level(surface.level)} intervals{shown}", color=INK)
     if title_lines:
@@ -64,8 +65,10 @@ def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None =
     return ax
 
 
-def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]) -> tuple[list[TextColumn], list[str]]:
-    """Choose the attributes with the largest effects, as many as fit, in their original order."""
+def _choose_arm_columns(
+    surface: Surface, arms: Sequence[Arm], common: Sequence[str]
+) -> tuple[list[TextColumn], list[str]]:
+    """Choose which attributes of the arms to write: those with the largest effects, as many as fit, in their original order."""
     chosen: list[str] = []
     room = float(TOTAL_WIDTH)
     columns = {
@@ -81,6 +84,7 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
 
 
 def _write_arms_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
+    """Return the title of the plot of arms: the values that all share, and the attributes that are not shown."""
     said = []
     if common:
         said.append(shorten_label(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
@@ -90,18 +94,18 @@ def _write_arms_title(common: dict[str, str], left_out: Sequence[str]) -> list[s
 
 
 def _is_rotated(columns: Sequence[TextColumn]) -> bool:
-    """Return whether headers are too long to be written horizontally."""
+    """Are headers beside the arms too long to be written horizontally?"""
     return any(LETTER_WIDTH * len(column.header) > column.width for column in columns)
 
 
 def _header_height(columns: Sequence[TextColumn]) -> float:
-    """Return the height of the headers in inches."""
+    """Return the height of the headers above the arms in inches."""
     longest = max((len(column.header) for column in columns), default=0)
     return 0.7 * LETTER_WIDTH * longest / 72 if _is_rotated(columns) else 0.1
 
 
-def _write_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
-    """Write the attribute values to the left of the rows."""
+def _write_arm_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
+    """Write the attribute values of the arms to the left of the rows."""
     at = -sum(column.width for column in columns) - COLUMN_GAP
     lean = 45 if _is_rotated(columns) else 0
     for column in columns:
@@ -111,8 +115,8 @@ def _write_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
         at += column.width
 
 
-def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
-    """Write the numbers of items and labels to the right of the rows."""
+def _write_arm_counts(ax: Axes, arms: Sequence[Arm]) -> None:
+    """Write the numbers of items and labels of the arms to the right of the rows."""
     right = 0.0
     for header, name in COUNTS:
         texts = [f"{getattr(arm, name):,}" for arm in arms]
@@ -134,7 +138,7 @@ def _write_beside_rows(
     ha: str = "left",
     rotation: int = 0,
 ) -> None:
-    """Write text beside the rows, `away` points from the left (side 0) or right (side 1) end of the axis."""
+    """Write text beside the rows of arms, `away` points from the left (side 0) or right (side 1) end of the axis."""
     ax.annotate(
         text, (side, y), xycoords=ax.get_yaxis_transform(), xytext=(away, 0), textcoords="offset points", fontsize=SMALL,
         color=colour, va=va, ha=ha, rotation=rotation, rotation_mode="anchor", annotation_clip=False,

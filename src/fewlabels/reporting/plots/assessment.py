@@ -32,32 +32,38 @@ def choose_kind(assessment: Assessment) -> str:
 
 
 def _plot_own_reliability(assessment: Assessment, ax: Axes | None) -> Axes:
+    """Plot the reliability diagram of an assessment."""
     if has_bins(assessment):
         return plot_reliability(_about_accuracy(assessment), ax=ax)
     return plot_reliability(assessment.reliability(), ax=ax)
 
 
 def _plot_accuracy_and_ece(assessment: Assessment, ax: Axes | None) -> Axes:
+    """Plot an assessment's accuracy against its calibration error."""
     _require_scores(assessment)
     return plot_scatter(_about_accuracy(assessment), assessment.about(ece), ax=ax)
 
 
 def _plot_overall_ece(assessment: Assessment, ax: Axes | None) -> Axes:
+    """Plot the overall calibration error of an assessment."""
     _require_scores(assessment)
     return plot_ece(assessment.merged(ece), ax=ax)
 
 
 def _plot_own_confusion(assessment: Assessment, ax: Axes | None) -> Axes:
+    """Plot the confusion matrix of an assessment."""
     if not assessment.tally.classes:
         raise InputError("a confusion matrix needs predicted classes, and these predictions have none")
     return plot_confusion(assessment if assessment.matrix else assessment.about(confusion), ax=ax)
 
 
 def _about_accuracy(assessment: Assessment) -> Assessment:
+    """Return the assessment of accuracy with the same labels, for a plot."""
     return assessment if assessment.metric == "accuracy" else assessment.about(accuracy)
 
 
 def _require_scores(assessment: Assessment) -> None:
+    """Refuse a plot that needs scores if the assessment has none."""
     if not assessment.tally.bins:
         raise InputError("calibration error needs scores, and these predictions have none")
 

@@ -13,9 +13,10 @@ from fewlabels.analyses.surface.arm_names import name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_value, shorten_label
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL
 from fewlabels.reporting.plots.value_selection import select_values
 
 MAX_ROWS, MAX_COLUMNS = 30, 16  # values of an attribute that are shown
@@ -59,9 +60,9 @@ def plot_attribute_heatmap(
     By default, the two attributes with the largest effects. Combinations that the pool does not have are hatched.
     """
     names = _choose_attributes(surface, rows, columns, tuple(fixed or ()))
-    down, across = _choose_axis(surface, names[0], fixed, MAX_ROWS), ALL_ITEMS_AXIS
+    down, across = _make_heatmap_axis(surface, names[0], fixed, MAX_ROWS), ALL_ITEMS_AXIS
     if len(names) == 2:
-        across = _choose_axis(surface, names[1], fixed, MAX_COLUMNS)
+        across = _make_heatmap_axis(surface, names[1], fixed, MAX_COLUMNS)
     cells = _fill_cells(surface.marginals(*names, fixed=fixed), down, across)
     ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten_label, across.values))))
     _draw_cells(ax, cells, surface.overall.mean, written=len(across.values) <= MAX_COLUMNS_WITH_WIDTHS)
@@ -89,7 +90,8 @@ def _choose_attributes(
     return tuple(chosen)
 
 
-def _choose_axis(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> HeatmapAxis:
+def _make_heatmap_axis(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> HeatmapAxis:
+    """Return an axis of the heat map: the values of an attribute, as many as fit."""
     readings = surface.marginals(attribute, fixed=fixed)
     if not readings:
         raise InputError(
@@ -100,6 +102,7 @@ def _choose_axis(surface: Surface, attribute: str, fixed: Mapping[str, object] |
 
 
 def _fill_cells(readings: Sequence[SurfaceEstimate], down: HeatmapAxis, across: HeatmapAxis) -> HeatmapCells:
+    """Return the matrices of the heat map: means, interval widths and labels of every pair of values."""
     mean, width = np.full((2, len(down.values), len(across.values)), np.nan)
     n_labels = np.zeros(mean.shape, dtype=np.int64)
     row, column = ({value: i for i, value in enumerate(side.values)} for side in (down, across))
@@ -111,7 +114,7 @@ def _fill_cells(readings: Sequence[SurfaceEstimate], down: HeatmapAxis, across: 
 
 
 def _draw_cells(ax: Axes, cells: HeatmapCells, middle: float, *, written: bool) -> None:
-    """Colour every cell by its distance from the overall accuracy, and write its numbers."""
+    """Colour every cell of the heat map by its distance from the overall accuracy, and write its numbers."""
     far = max(MIN_COLOUR_RANGE, float(np.nanmax(np.abs(cells.mean - middle))))
     norm = Normalize(middle - far, middle + far)
     for (i, j), mean in np.ndenumerate(cells.mean):
@@ -135,11 +138,12 @@ def _draw_cells(ax: Axes, cells: HeatmapCells, middle: float, *, written: bool) 
 
 
 def _is_dark(colour: tuple[float, ...]) -> bool:
-    """Return whether white text is easier to read on a colour than dark text, by its luminance."""
+    """Is white text easier to read on a colour of the heat map than dark text, by its luminance?"""
     return float(np.dot(colour[:3], LUMINANCE)) < 0.55
 
 
 def _label_heatmap_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
+    """Label the axes of the heat map with the values of both attributes."""
     clean_axes(ax, keep=())
     ax.set_xlim(-0.5, len(across.values) - 0.5)
     ax.set_ylim(len(down.values) - 0.5, -0.5)
@@ -161,7 +165,7 @@ def _label_heatmap_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> Non
 def _write_heatmap_title(
     surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None
 ) -> str:
-    """Return the title, which explains colours, numbers and marks."""
+    """Return the title of the heat map, which explains colours, numbers and marks."""
     half = (
         f" ± half the {format_level(surface.level)} interval" if len(across.values) <= MAX_COLUMNS_WITH_WIDTHS else ""
     )

@@ -6,10 +6,11 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes, format_axis
 from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_value, spell_metric
-from fewlabels.reporting.plots.style import BLUE, INK, clean_axes, format_axis
+from fewlabels.reporting.plots.style import BLUE, INK
 
 
 def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -40,7 +41,7 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_ece_density(ax: Axes, draws: np.ndarray) -> float:
-    """Draw the density of the draws and return its height; draw none if all draws are equal."""
+    """Draw the density of the calibration error and return its height; draw none if all draws are equal."""
     found = estimate_density(draws)
     if found is None:
         return 1.0
@@ -50,7 +51,7 @@ def _draw_ece_density(ax: Axes, draws: np.ndarray) -> float:
 
 
 def _mark_interval(ax: Axes, row: Row, top: float) -> None:
-    """Mark the mean and the interval under the density."""
+    """Mark the mean and the interval of the calibration error under the density."""
     ax.axvline(row.mean, ymax=0.92, color=BLUE, linewidth=1.4)
     ax.hlines(-0.06 * top, row.low, row.high, color=BLUE, linewidth=2.5)
     ax.plot([row.mean], [-0.06 * top], "o", color=BLUE, markersize=6)

@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Entry
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.heatmap import Grid, add_colour_bars, draw_cells, write_cells
-from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
+from fewlabels.reporting.plots.style import GREY, INK, SMALL
 
 MAX_WITH_NUMBERS = 12  # up to this many classes, numbers are written
 MAX_CLASSES, N_MOST_CONFUSED = 40, 25  # with more classes than the first, only as many as the second are shown
@@ -63,7 +64,7 @@ def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
 
 
 def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Grid]:
-    """Return the matrices of means and interval widths; NaN for classes that are never predicted."""
+    """Return the confusion matrices of means and interval widths; NaN for classes that are never predicted."""
     at = {name: i for i, name in enumerate(classes)}
     mean, width = np.full((2, len(classes), len(classes)), np.nan)
     for entry in entries:
@@ -74,6 +75,7 @@ def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid
 
 
 def _label_confusion_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
+    """Label the axes of the confusion matrix with the classes."""
     n = len(classes)
     names = [shorten_label(name, 20) for name in classes]
     clean_axes(ax, keep=())

@@ -6,8 +6,9 @@ from matplotlib.ticker import FuncFormatter
 from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.result import Surface
 from fewlabels.errors import count
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL
 
 BAR_HEIGHT = 0.36  # height of a bar, in rows
 AXIS_END = 1.32  # end of the axis, so that text beside a full bar fits
@@ -36,7 +37,7 @@ def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_bar(ax: Axes, y: float, n: int, whole: int, what: str, colour: str) -> None:
-    """Draw a bar with its percentage and count."""
+    """Draw a bar of the coverage plot with its percentage and count."""
     ax.barh([y], [n / whole], height=BAR_HEIGHT, color=colour, zorder=2)
     ax.annotate(
         f"{100 * n / whole:.0f}% · {count(n, what)}", (n / whole, y), xytext=(4, 0), textcoords="offset points", va="center",

@@ -6,16 +6,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.style import (
-    BLUE,
-    INK,
-    MAX_ROWS,
-    PALE,
-    SMALL,
-    label_rows,
-    rows_height,
-    write_text_column,
-)
+from fewlabels.reporting.plots.rows import label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.style import BLUE, INK, MAX_ROWS, PALE, SMALL
 
 
 def plot_diagnosis(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
@@ -34,6 +26,7 @@ def plot_diagnosis(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
 
 
 def _label_diagnosis_axes(ax: Axes, diagnosis: Diagnosis, n_shown: int) -> None:
+    """Label the axes of the plot of a diagnosis."""
     n = len(diagnosis.sizes)
     per = (
         f" per predicted class; the {n_shown} largest of {n:,}"

@@ -9,10 +9,11 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.densities import smooth_density
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import is_share, shorten_label, spell_metric
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL
 from fewlabels.text import format_probability
 
 GRID_SIZE = 240
@@ -58,7 +59,7 @@ def evaluate_density(difference: Difference, low: float, high: float, *, cuts: t
 
 
 def _find_density_limits(comparison: Comparison) -> tuple[float, float]:
-    """Return the limits of the axis: the tails and the whole ROPE fit."""
+    """Return the limits of the axis of a difference: the tails and the whole ROPE fit."""
     room = max(0.5 * (comparison.high - comparison.low), 0.3 * comparison.rope, 0.01)
     low = min(comparison.low - room, -comparison.rope - room)
     high = max(comparison.high + room, comparison.rope + room)
@@ -66,6 +67,7 @@ def _find_density_limits(comparison: Comparison) -> tuple[float, float]:
 
 
 def _fill_regions(ax: Axes, x: Line, density: Line, rope: float) -> None:
+    """Colour the density of a difference below, within and above the ROPE."""
     parts = ((x <= -rope, ORANGE), ((x >= -rope) & (x <= rope), GREY), (x >= rope, BLUE))
     for where, colour in parts:
         ax.fill_between(x[where], density[where], color=colour, alpha=0.35, linewidth=0)
@@ -73,7 +75,7 @@ def _fill_regions(ax: Axes, x: Line, density: Line, rope: float) -> None:
 
 
 def _write_probabilities(ax: Axes, comparison: Comparison) -> None:
-    """Write the three probabilities above the three regions."""
+    """Write the probabilities that the difference is below, within and above the ROPE over these regions."""
     by = _format_difference(comparison.rope, comparison.metric)
     texts = (
         (0.0, "left", ORANGE, "lower" if comparison.rope == 0 else f"lower by more than {by}", comparison.p_below),
@@ -95,10 +97,12 @@ def _write_probabilities(ax: Axes, comparison: Comparison) -> None:
 
 
 def _format_difference(value: float, metric: str) -> str:
+    """Format a difference in a plot: in percentage points for shares."""
     return f"{100 * value:.3g} points" if is_share(metric) else f"{value:.3g}"
 
 
 def _label_difference_axes(ax: Axes, comparison: Comparison) -> None:
+    """Label the axes of the plot of a difference."""
     a, b = (shorten_label(group, 22) for group in comparison.groups)
     unit = " (percentage points)" if is_share(comparison.metric) else ""
     scale = 100 if is_share(comparison.metric) else 1

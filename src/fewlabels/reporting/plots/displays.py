@@ -25,17 +25,17 @@ class Display:
 
     @classmethod
     def from_assessment(cls, assessment: Assessment, *, ax: Axes | None = None) -> "Display":
-        """Draw an assessment on the given axes or on a new figure."""
+        """Draw an assessment as a display object, on the given axes or on a new figure."""
         return cls(assessment).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> "Display":
-        """Draw the plot, on the given axes or on a new figure."""
+        """Draw the display object, on the given axes or on a new figure."""
         self.ax_ = KINDS[self.kind](self.assessment, ax)
         self.figure_ = find_figure(self.ax_)
         return self
 
     def _repr_html_(self) -> str | None:
-        """Show the plot in a notebook, unless it is on a figure of the user's, which the notebook shows anyway."""
+        """Show the display object in a notebook, unless it is on a figure of the user's, which the notebook shows anyway."""
         return render_svg(self.ax_) if isinstance(getattr(self, "figure_", None), QuietFigure) else None
 
 

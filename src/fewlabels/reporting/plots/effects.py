@@ -7,19 +7,11 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
+from fewlabels.reporting.plots.axes import clean_axes, scale_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label
-from fewlabels.reporting.plots.style import (
-    BLUE,
-    GREY,
-    INK,
-    PALE,
-    ROW,
-    SMALL,
-    clean_axes,
-    scale_axis,
-    write_text_column,
-)
+from fewlabels.reporting.plots.rows import ROW, write_text_column
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, SMALL
 from fewlabels.reporting.plots.value_selection import select_values
 
 MAX_ROWS = 42  # values and headings in all
@@ -46,7 +38,7 @@ def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, a
     clean_axes(ax)
     ax.set_ylim(n - 0.4, -0.6)
     places = list(_place_rows(effects))
-    _label_rows(ax, effects, places)
+    _label_effect_rows(ax, effects, places)
     for y, marginal, adjusted in places:
         _draw_effect_interval(ax, y + (MARK_OFFSET if adjusted else 0), marginal, GREY, MARGINAL, filled=False)
         if adjusted:
@@ -70,11 +62,14 @@ def _collect_effects(surface: Surface, attributes: Sequence[str] | None) -> list
         room -= min(len(readings), most) + 1
         if room < 0 and effects:
             break
-        effects.append(_read_effect(surface, name, readings, most))
+        effects.append(_estimate_effect(surface, name, readings, most))
     return effects
 
 
-def _read_effect(surface: Surface, attribute: str, readings: Sequence[SurfaceEstimate], most: int) -> AttributeEffect:
+def _estimate_effect(
+    surface: Surface, attribute: str, readings: Sequence[SurfaceEstimate], most: int
+) -> AttributeEffect:
+    """Return the effect of one attribute: the marginal and the adjusted accuracy of each value."""
     values, heading = select_values(surface, readings, attribute, most)
     marginal = {one.values[attribute]: one for one in readings}
     others = surface.fitted is not None and len(surface.attributes) > 1
@@ -85,7 +80,7 @@ def _read_effect(surface: Surface, attribute: str, readings: Sequence[SurfaceEst
 
 
 def _place_rows(effects: Sequence[AttributeEffect]) -> Iterator[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]:
-    """Assign each value a row, below a heading row per attribute."""
+    """Assign each value of the attributes with effects a row, below a heading row per attribute."""
     y = 0
     for effect in effects:
         for i, (marginal, adjusted) in enumerate(zip(effect.marginal, effect.adjusted, strict=True)):
@@ -93,9 +88,10 @@ def _place_rows(effects: Sequence[AttributeEffect]) -> Iterator[tuple[int, Surfa
         y += len(effect.marginal) + 1
 
 
-def _label_rows(
+def _label_effect_rows(
     ax: Axes, effects: Sequence[AttributeEffect], places: Sequence[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]
 ) -> None:
+    """Label the rows of the plot of effects with values, and the heading rows with attributes."""
     ax.set_yticks([y for y, *_ in places], [shorten_label(next(iter(one.values.values()))) for _, one, _ in places])
     ax.tick_params(axis="y", length=0)
     rows = [y for y, *_ in places]
@@ -120,6 +116,7 @@ def _label_rows(
 def _draw_effect_interval(
     ax: Axes, y: float | int, one: SurfaceEstimate, colour: str, label: str, *, filled: bool
 ) -> None:
+    """Draw the accuracy of a value and its interval, marginal (filled) or adjusted (hollow), in the plot of effects."""
     ax.hlines([y], one.low, one.high, color=colour, linewidth=1.8 if filled else 1.2, zorder=2)
     ax.plot(
         [one.mean],
@@ -134,6 +131,7 @@ def _draw_effect_interval(
 
 
 def _add_legend(ax: Axes, surface: Surface, effects: Sequence[AttributeEffect]) -> None:
+    """Add the legend of marginal and adjusted effects."""
     handles, labels = ax.get_legend_handles_labels()
     first = dict(zip(labels, handles, strict=True))
     if len(first) > 1:

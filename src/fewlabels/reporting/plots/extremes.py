@@ -10,7 +10,8 @@ from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import spell_metric
-from fewlabels.reporting.plots.style import BLUE, INK, ORANGE, SMALL, label_rows, rows_height
+from fewlabels.reporting.plots.rows import label_rows, rows_height
+from fewlabels.reporting.plots.style import BLUE, INK, ORANGE, SMALL
 from fewlabels.text import format_probability
 
 N_WORST, N_BEST = 8, 7  # groups shown for each
@@ -35,7 +36,7 @@ def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _select_rows(rows: Sequence[Row]) -> list[Row]:
-    """Choose the groups most likely to be worst or best, worst first."""
+    """Choose the groups most likely to be worst or best, the extremes, worst first."""
     if len(rows) > N_WORST + N_BEST:
         worst = sorted(rows, key=lambda row: -(row.p_worst or 0.0))[:N_WORST]
         best = sorted(rows, key=lambda row: -(row.p_best or 0.0))[:N_BEST]
@@ -44,7 +45,7 @@ def _select_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draw_probabilities(ax: Axes, probabilities: Sequence[float], colour: str, *, side: int, least: float) -> None:
-    """Draw bars to one side, with a number at each visible bar."""
+    """Draw bars of P(worst) or P(best) to one side, with a number at each visible bar."""
     ax.barh(range(len(probabilities)), side * np.array(probabilities), height=0.6, color=colour, zorder=2)
     for y, p in enumerate(probabilities):
         if p > least:
@@ -55,6 +56,7 @@ def _draw_probabilities(ax: Axes, probabilities: Sequence[float], colour: str, *
 
 
 def _write_headers(ax: Axes, m: int) -> None:
+    """Write P(worst) and P(best) above their sides of the plot."""
     worst = "worst" if m == 1 else f"among the {m} worst"
     ax.text(0.0, 1.0, "← P(best)", transform=ax.transAxes, va="bottom", fontsize=SMALL, color=BLUE)
     ax.text(

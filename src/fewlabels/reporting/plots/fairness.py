@@ -12,21 +12,12 @@ from scipy.special import betaincinv
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.analyses.fairness.result import CurvePoint, Fairness
 from fewlabels.errors import InputError, count
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label
-from fewlabels.reporting.plots.style import (
-    BLUE,
-    GREY,
-    INK,
-    MAX_ROWS,
-    ORANGE,
-    PALE,
-    SMALL,
-    clean_axes,
-    label_rows,
-    rows_height,
-)
+from fewlabels.reporting.plots.rows import label_rows, rows_height
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, ORANGE, PALE, SMALL
 
 MAX_DENSITIES, DENSITY_HEIGHT = 20, 0.38  # densities in one plot, and inches for each
 MAX_CURVES, PANELS_PER_ROW = 6, 3  # groups whose curves are drawn (the largest), and panels per row
@@ -74,7 +65,7 @@ def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_density(ax: Axes, y: int, gap: Gap, colour: str) -> None:
-    """Draw a density above its row, with the interval darker."""
+    """Draw the density of a fairness gap above its row, with the interval darker."""
     found = estimate_density(gap.draws)
     if found is None:  # nearly all draws are equal
         ax.vlines([float(np.median(gap.draws))], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
@@ -115,11 +106,12 @@ def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 
 def _select_curve(fairness: Fairness, group: str) -> list[CurvePoint]:
+    """Return the points of a group's calibration curve in a fairness result, by score."""
     return sorted((p for p in fairness.curve if p.group == group), key=lambda p: p.score)
 
 
 def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level: float) -> None:
-    """Draw a group's curve and labels, with the curves of other groups as thin lines."""
+    """Draw a group's calibration curve and labels in a panel of a fairness plot, with the curves of other groups as thin lines."""
     clean_axes(ax, keep=("bottom", "left"))
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     for name, points in curves.items():
@@ -140,7 +132,7 @@ def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level
 
 
 def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: float) -> None:
-    """Draw rates of labels binned by score, with Jeffreys intervals."""
+    """Draw rates of labels binned by score, with Jeffreys intervals, in a panel of a fairness plot."""
     labelled = [p for p in points if p.n_labels]
     if not labelled:
         return
@@ -157,6 +149,7 @@ def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: flo
 
 
 def _select_largest_groups(fairness: Fairness) -> list[str]:
+    """Return the largest groups of a fairness result, as many as get a panel."""
     size: dict[str, int] = {}
     for point in fairness.curve:
         size[point.group] = size.get(point.group, 0) + point.n_items
@@ -164,10 +157,11 @@ def _select_largest_groups(fairness: Fairness) -> list[str]:
 
 
 def _choose_colour(gap: Gap, rope: float) -> str:
-    """Return orange if the interval lies below the margin, blue if above, grey otherwise."""
+    """Return the colour of a fairness gap: orange if its interval lies below the margin, blue if above, grey otherwise."""
     return GREY if not gap.is_settled else ORANGE if gap.high < -rope else BLUE if gap.low > rope else GREY
 
 
 def _format_points(ax: Axes) -> None:
+    """Write the axis of fairness gaps in percentage points."""
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:+g}".replace("-", "−") if x else "0"))

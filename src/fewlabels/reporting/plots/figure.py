@@ -33,17 +33,17 @@ class QuietFigure(Figure):
     """A figure that does not warn about glyphs missing from the font."""
 
     def draw(self, renderer: Any) -> None:
-        """Draw on the renderer."""
+        """Draw the figure on the renderer, without warnings about fonts."""
         with ignore_missing_glyphs():
             super().draw(renderer)
 
     def get_tightbbox(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the bounding box of what is drawn, in inches."""
+        """Return the bounding box of what is drawn on the figure, in inches."""
         with ignore_missing_glyphs():
             return super().get_tightbbox(*args, **kwargs)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
-        """Write to a file."""
+        """Write the figure to a file."""
         with ignore_missing_glyphs():
             super().savefig(fname, **kwargs)
 

@@ -47,19 +47,20 @@ def shorten_labels(names: Sequence[str]) -> list[str]:
 
 
 def _find_shared_start(names: Sequence[str]) -> str:
+    """Return what all names of a plot share at the start, to cut it when they are formatted."""
     first, last = min(names), max(names)
     n = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return "" if first[:n] in names else first[:n]  # a name that is all shared would have nothing left
 
 
 def _cut_to_word(shared: str) -> str:
-    """Return a shared beginning up to the end of its last whole word; nothing if it is short."""
+    """Return a shared beginning of a plot's names up to the end of its last whole word; nothing if it is short."""
     found = re.search(r".*[\s,/|:;_.-]", shared, flags=re.DOTALL)
     return found[0] if found and len(found[0]) >= MIN_SHARED else ""
 
 
 def _truncate(text: str, columns: int) -> str:
-    """Return the longest prefix that fits."""
+    """Return the longest prefix of a plot's name that fits."""
     while display_width(text) > columns:
         text = text[:-1]
     return text

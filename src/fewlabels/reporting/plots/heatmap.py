@@ -29,6 +29,7 @@ def draw_cells(ax: Axes, mean: Grid, size: Grid) -> tuple[PatchCollection, Patch
 def _draw_squares(
     ax: Axes, mean: Grid, size: Grid, where: Bool[np.ndarray, "predicted label"], colour: str, top: float
 ) -> PatchCollection:
+    """Draw cells of a heat map as squares in shades of one colour."""
     squares = [
         Rectangle((j - size[i, j] / 2, i - size[i, j] / 2), size[i, j], size[i, j]) for i, j in np.argwhere(where)
     ]
@@ -40,7 +41,7 @@ def _draw_squares(
 
 
 def _draw_grid_lines(ax: Axes, n: int) -> None:
-    """Draw faint lines between the cells."""
+    """Draw faint lines between the cells of a heat map."""
     ax.hlines(np.arange(n + 1) - 0.5, -0.5, n - 0.5, color=PALE, linewidth=0.6, zorder=2)
     ax.vlines(np.arange(n + 1) - 0.5, -0.5, n - 0.5, color=PALE, linewidth=0.6, zorder=2)
 

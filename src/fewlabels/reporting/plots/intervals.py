@@ -9,17 +9,11 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
+from fewlabels.reporting.plots.axes import scale_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_n_shown, spell_metric
-from fewlabels.reporting.plots.rows import draw_overall, draw_rows
-from fewlabels.reporting.plots.style import (
-    INK,
-    MAX_ROWS,
-    label_rows,
-    rows_height,
-    scale_axis,
-    write_text_column,
-)
+from fewlabels.reporting.plots.rows import draw_overall, draw_rows, label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.style import INK, MAX_ROWS
 
 
 def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -38,5 +32,6 @@ def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _find_interval_limits(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the limits of an axis in which all intervals fit."""
     whole = assessment.overall
     return min(whole.low, *(row.low for row in rows)), max(whole.high, *(row.high for row in rows))

@@ -9,19 +9,11 @@ from fewlabels.analyses.models.estimates import ModelDifference, ModelFigure
 from fewlabels.analyses.models.result import OVERALL, ModelComparison
 from fewlabels.distributions.difference import NOT_SETTLED
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.reporting.plots.axes import scale_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_n_shown, is_share, spell_metric
-from fewlabels.reporting.plots.style import (  # fmt: skip
-    BLUE,
-    GREY,
-    INK,
-    MAX_ROWS,
-    PALE,
-    label_rows,
-    rows_height,
-    scale_axis,
-    write_text_column,
-)
+from fewlabels.reporting.plots.rows import label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, PALE
 from fewlabels.text import format_probability
 
 
@@ -37,7 +29,7 @@ def plot_differences(c: ModelComparison, *, ax: Axes | None = None) -> Axes:
     """Draw the mean and interval of every difference of models, over the region of practical equivalence."""
     rows = choose_differences(c)[:MAX_ROWS]
     ax = ax or new_axes(rows_height(max(len(rows), 2)))
-    label_rows(ax, [_name_row(c, row) for row in rows])
+    label_rows(ax, [_name_difference(c, row) for row in rows])
     ax.axvspan(-c.rope, c.rope, color=PALE, linewidth=0, zorder=0.4)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0.5)
     for y, row in enumerate(rows):
@@ -47,7 +39,7 @@ def plot_differences(c: ModelComparison, *, ax: Axes | None = None) -> Axes:
     write_text_column(
         ax, [f"{row.n_labels_disagree:,}" if c.paired else "" for row in rows], "labels" if c.paired else ""
     )
-    _label_axis(ax, c, rows)
+    _label_difference_axis(ax, c, rows)
     return ax
 
 
@@ -76,17 +68,20 @@ def choose_differences(c: ModelComparison) -> list[ModelDifference]:
     return [row for row in c.list_differences() if c.choice.model in (row.a, row.b)]
 
 
-def _name_row(c: ModelComparison, row: ModelDifference) -> str:
+def _name_difference(c: ModelComparison, row: ModelDifference) -> str:
+    """Name a difference of models in a plot: its group, or both models."""
     if len(c.models) == 2 and len(c.differences) > 1:
         return "all items" if row.group == OVERALL else row.group
     return f"{row.a} − {row.b}"
 
 
 def _format_best(row: ModelFigure) -> str:
+    """Format the probability that a model is the best, for a plot."""
     return format_probability(row.p_best)
 
 
-def _label_axis(ax: Axes, c: ModelComparison, rows: Sequence[ModelDifference]) -> None:
+def _label_difference_axis(ax: Axes, c: ModelComparison, rows: Sequence[ModelDifference]) -> None:
+    """Label the axis of a plot of differences of models."""
     unit, scale = (" (percentage points)", 100) if is_share(c.metric) else ("", 1)
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{scale * x:+g}".replace("-", "−") if x else "0"))

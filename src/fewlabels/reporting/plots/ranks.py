@@ -7,7 +7,8 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_n_shown, spell_metric
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.rows import label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS
 
 
 def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:

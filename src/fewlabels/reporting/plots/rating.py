@@ -9,21 +9,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.analyses.rating.estimates import GradeRow
 from fewlabels.analyses.rating.result import Rating
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_n_shown
-from fewlabels.reporting.plots.style import (
-    BLUE,
-    GREY,
-    INK,
-    MAX_ROWS,
-    ORANGE,
-    PALE,
-    SMALL,
-    clean_axes,
-    label_rows,
-    rows_height,
-    write_text_column,
-)
+from fewlabels.reporting.plots.rows import label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, ORANGE, PALE, SMALL
 from fewlabels.reporting.rating_text import format_figure, name_figure
 
 MEASURES = (("tpr", "TPR", BLUE, "o"), ("tnr", "TNR", ORANGE, "s"), ("kappa", "kappa", GREY, "D"))
@@ -44,7 +34,7 @@ def plot_groups(r: Rating, ax: Axes | None = None) -> Axes:
     label_rows(ax, [row.group for row in rows])
     ax.axvspan(r.overall.low, r.overall.high, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(r.overall.mean, color=GREY, linewidth=1, zorder=0.6)
-    _draw_intervals(ax, rows)
+    _draw_group_intervals(ax, rows)
     ends = [r.overall.low, r.overall.high, *(row.low for row in rows), *(row.high for row in rows)]
     if r.judges:
         said = dict(zip((row.group for row in r.groups), r.judges[0].said, strict=True))
@@ -53,7 +43,7 @@ def plot_groups(r: Rating, ax: Axes | None = None) -> Axes:
         if known and same:
             ax.plot([x for _, x in known], [y for y, _ in known], "D", markersize=5, color=ORANGE, markerfacecolor="white", zorder=2.5)  # fmt: skip
             ends += [x for _, x in known]
-    _scale(ax, r, min(ends), max(ends))
+    _scale_rating_axis(ax, r, min(ends), max(ends))
     write_text_column(ax, [f"{row.n_grades:,}" if row.n_grades else "none" for row in rows], "grades")
     ax.set_xlabel(f"{name_figure(r)}, {format_level(r.level)} intervals" + format_n_shown(len(rows), len(r.groups)), color=INK)  # fmt: skip
     return ax
@@ -94,14 +84,16 @@ def plot_judges(r: Rating, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_intervals(ax: Axes, rows: Sequence[GradeRow]) -> None:
+def _draw_group_intervals(ax: Axes, rows: Sequence[GradeRow]) -> None:
+    """Draw the figure of a rating and its interval for every group."""
     for y, row in enumerate(rows):
         colour = BLUE if row.n_grades else GREY
         ax.hlines(y, row.low, row.high, color=colour, linewidth=1.8, zorder=2)
         ax.plot(row.mean, y, "o", markersize=5.5, color=colour, markerfacecolor=colour if row.n_grades else "white", zorder=3)  # fmt: skip
 
 
-def _scale(ax: Axes, r: Rating, low: float, high: float) -> None:
+def _scale_rating_axis(ax: Axes, r: Rating, low: float, high: float) -> None:
+    """Set the limits and ticks of a rating's axis, and mark the overall figure."""
     pad = 0.04 * (high - low) or 0.02
     ax.set_xlim(low - pad, high + pad)
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))

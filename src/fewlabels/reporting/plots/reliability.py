@@ -14,9 +14,10 @@ from matplotlib.patches import Rectangle
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes, format_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes, format_axis
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL
 
 BIN_NAME = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
 BAR_WIDTH = 0.03  # width of the bar of a bin, around its mean score
@@ -49,13 +50,14 @@ def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _parse_edges(row: Row) -> tuple[float, float]:
+    """Return the edges of a bin of the reliability diagram from its name."""
     found = BIN_NAME.fullmatch(row.group)
     assert found is not None
     return float(found[1]), float(found[2])
 
 
 def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
-    """Shade the calibration gap, from the score on the diagonal to the accuracy."""
+    """Shade the calibration gaps of the reliability diagram, from the score on the diagonal to the accuracy."""
     for row in rows:
         assert row.score is not None
         corner, gap = (row.score - BAR_WIDTH / 2, row.score), row.mean - row.score
@@ -63,6 +65,7 @@ def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _draw_bin(ax: Axes, row: Row) -> None:
+    """Draw the accuracy and interval of a bin of the reliability diagram."""
     assert row.score is not None
     colour, fill = (BLUE, BLUE) if row.n_labels else (GREY, "white")
     ax.vlines([row.score], row.low, row.high, color=colour, linewidth=1.8, zorder=2)
@@ -70,13 +73,14 @@ def _draw_bin(ax: Axes, row: Row) -> None:
 
 
 def _draw_curve(ax: Axes, points: Sequence[Any]) -> None:
-    """Draw the fitted calibration curve with its band."""
+    """Draw the fitted calibration curve with its band in the reliability diagram."""
     score, mean, low, high = ([getattr(p, name) for p in points] for name in ("score", "mean", "low", "high"))
     ax.plot(score, mean, color=INK, linewidth=1.2, zorder=2)
     ax.fill_between(score, low, high, color=INK, alpha=0.1, linewidth=0, zorder=0)
 
 
 def _set_square_limits(ax: Axes, start: float) -> None:
+    """Draw the diagonal of the reliability diagram, and set the same limits for both axes."""
     ax.plot([start, 1], [start, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     ax.set_xlim(start - 0.01, 1.01)
     ax.set_ylim(start - 0.01, 1.01)
@@ -90,7 +94,7 @@ def _set_square_limits(ax: Axes, start: float) -> None:
 
 
 def _draw_histogram(ax: Axes, rows: Sequence[Row]) -> None:
-    """Draw a histogram of items per bin above the diagram."""
+    """Draw a histogram of items per bin above the reliability diagram."""
     histogram = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
     clean_axes(histogram)
     for row in rows:

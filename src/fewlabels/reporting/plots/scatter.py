@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.axes import clean_axes, scale_axis
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label, spell_metric
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes, scale_axis
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL
 
 N_NAMED = 3  # groups named for each metric
 MAX_WITH_INTERVALS = 150  # with more groups, only the named ones have intervals drawn
@@ -26,7 +27,7 @@ def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = Non
     clean_axes(ax, keep=("bottom", "left"))
     named = _select_named(first, second)
     with_intervals = list(range(len(first.groups))) if len(first.groups) <= MAX_WITH_INTERVALS else named
-    _draw_intervals(ax, first.groups, second.groups, with_intervals)
+    _draw_crossed_intervals(ax, first.groups, second.groups, with_intervals)
     for labelled in (True, False):
         _draw_points(ax, first.groups, second.groups, labelled=labelled)
     for one, axis in ((first, "x"), (second, "y")):
@@ -40,7 +41,7 @@ def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = Non
 
 
 def _select_named(first: Assessment, second: Assessment) -> list[int]:
-    """Choose the worst groups by either metric whose names do not overlap."""
+    """Choose the points of the scatter plot to name: the worst groups by either metric whose names do not overlap."""
     place = np.array([(a.mean, b.mean) for a, b in zip(first.groups, second.groups, strict=True)])
     place = place / np.array(
         [max(r.high for r in one.groups) - min(r.low for r in one.groups) or 1 for one in (first, second)]
@@ -54,7 +55,8 @@ def _select_named(first: Assessment, second: Assessment) -> list[int]:
     return picked
 
 
-def _draw_intervals(ax: Axes, first: Sequence[Row], second: Sequence[Row], at: Sequence[int]) -> None:
+def _draw_crossed_intervals(ax: Axes, first: Sequence[Row], second: Sequence[Row], at: Sequence[int]) -> None:
+    """Draw the intervals of both metrics at points of the scatter plot."""
     for i in at:
         a, b = first[i], second[i]
         look: dict[str, Any] = {
@@ -67,6 +69,7 @@ def _draw_intervals(ax: Axes, first: Sequence[Row], second: Sequence[Row], at: S
 
 
 def _draw_points(ax: Axes, first: Sequence[Row], second: Sequence[Row], *, labelled: bool) -> None:
+    """Draw groups as points of the scatter plot, hollow without labels."""
     at = [i for i, row in enumerate(first) if (row.n_labels > 0) == labelled]
     colour, few = BLUE if labelled else GREY, len(first) <= MAX_WITH_INTERVALS
     ax.plot(
@@ -77,6 +80,7 @@ def _draw_points(ax: Axes, first: Sequence[Row], second: Sequence[Row], *, label
 
 
 def _label_point(ax: Axes, a: Row, b: Row) -> None:
+    """Write the name of a group beside its point of the scatter plot."""
     left = a.mean > sum(ax.get_xlim()) / 2
     ax.annotate(
         shorten_label(a.group), (a.mean, b.mean), xytext=(-5 if left else 5, 4), textcoords="offset points",

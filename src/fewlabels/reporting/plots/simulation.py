@@ -13,9 +13,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.active.simulation.simulation_result import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
+from fewlabels.reporting.plots.axes import clean_axes
 from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, check_format, new_axes
 from fewlabels.reporting.plots.formatting import shorten_label
-from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
+from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 DASHES = ("-", "--", ":", "-.")
@@ -40,7 +41,7 @@ def plot_simulation(simulation: Simulation, measure: str | None = None, *, ax: A
     for (name, found), (colour, dash) in zip(
         configurations.items(), _assign_line_styles(list(configurations)), strict=False
     ):
-        _draw_line(ax, name, found, colour, dash)
+        _draw_learning_curve(ax, name, found, colour, dash)
     _label_simulation_axes(ax, measure, simulation.n_items)
     return ax
 
@@ -63,7 +64,7 @@ def write_curves(simulation: Simulation, path: str | Path) -> Path:
 
 
 def _group_configurations(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Group rows by configuration (goal, metric, policy, prior), named by what differs between them."""
+    """Group the rows of a simulation by configuration (goal, metric, policy, prior), named by what differs between them."""
     keys = [key for key in ("goal", "metric", "policy", "prior") if len({row[key] for row in rows}) > 1] or ["policy"]
     configurations: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -72,11 +73,12 @@ def _group_configurations(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict
 
 
 def _assign_line_styles(names: list[str]) -> list[tuple[str, str]]:
-    """Assign each line a colour and, when colours repeat, another dash pattern."""
+    """Assign each learning curve of a simulation a colour and, when colours repeat, another dash pattern."""
     return [(colour, DASHES[i // len(PALETTE) % len(DASHES)]) for i, (colour, _) in enumerate(zip(cycle(PALETTE), names, strict=False))]  # fmt: skip
 
 
-def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
+def _draw_learning_curve(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
+    """Draw the learning curve of a configuration of a simulation, with its band."""
     x, mean, se = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("n_labels", "mean", "se"))
     ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten_label(name, 40))
     top = 1.0 if rows[0]["measure"] in SHARE_MEASURES else np.inf
@@ -85,6 +87,7 @@ def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, das
 
 
 def _label_simulation_axes(ax: Axes, measure: str, n_items: int) -> None:
+    """Label the axes of the plot of a simulation."""
     ax.set_xlabel(f"labels (of {n_items:,} items)", color=INK)
     ax.set_ylabel(MEASURE_NAMES.get(measure, measure), color=INK)
     ax.set_xlim(left=0)

@@ -18,13 +18,13 @@ Shape = TypeVar("Shape", bound=type)
 
 
 def forbid_extra_keys(shape: Shape) -> Shape:
-    """Forbid keys that a JSON schema does not name."""
+    """Forbid keys that a JSON schema does not name, for the types that schemas share."""
     shape.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return shape
 
 
 def allow_extra_keys(shape: Shape) -> Shape:
-    """Allow keys that a JSON schema does not name."""
+    """Allow keys that a JSON schema does not name, for the types that schemas share."""
     shape.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
     return shape
 

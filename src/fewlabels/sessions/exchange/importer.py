@@ -48,7 +48,7 @@ class Answer:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Item and annotator."""
+        """Item and annotator of an imported answer."""
         return self.item, self.who
 
 
@@ -72,7 +72,7 @@ class ImportResult:
     notes: tuple[str, ...]
 
     def say(self, file: str) -> str:
-        """Describe it in a sentence."""
+        """Describe the import in a sentence."""
         said = f"{file}: {count(self.n_new, 'new answer')}, {self.n_changed:,} changed, {self.n_unchanged:,} unchanged"
         unasked = f"; {self.n_unasked:,} of them not asked for: they count once their turn comes"
         return said + (unasked if self.n_unasked else "")
@@ -99,6 +99,7 @@ def import_file(session: Session, path: str, file: str, settings: ImportSettings
 
 
 def _count_imported(session: Session, batch: Batch, *, n_new: int, n_told: int) -> ImportResult:
+    """Count imported answers: new, replaced, known before, and to items that were not asked for."""
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     unasked = {answer.item for answer in batch.answers} - asked
     return ImportResult(n_new, n_told - n_new, len(batch.answers) - n_told, len(unasked), batch.notes)
@@ -121,7 +122,7 @@ def read_batch(
 def _match_lines(
     file: str, path: str, rows: list[AnswerRow], classes: Sequence[str], settings: ImportSettings
 ) -> tuple[Answer, ...]:
-    """Return the answers of a table; the first invalid one raises an error with its line and column."""
+    """Return the answers in the lines of a file to import; the first invalid one raises an error with its line and column."""
     items = find_items(path, [row.id for row in rows])
     found: dict[tuple[str, str], AnswerRow] = {}
     for row in rows:
@@ -140,6 +141,7 @@ def _match_lines(
 
 
 def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], settings: ImportSettings) -> Batch:
+    """Return the answers in an export of Label Studio to import, the latest of each annotator to each item."""
     items = find_items(path, [row.id for row in export.rows])
     known = [row for row in export.rows if row.id in items]
     unknown = list(dict.fromkeys(row.id for row in export.rows if row.id not in items))
@@ -165,6 +167,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], s
 
 
 def _read_imported_label(row: AnswerRow, where: str, classes: Sequence[str], settings: ImportSettings) -> str | None:
+    """Return the class, or the grade, of a label to import; None if the item was skipped."""
     label = to_name(row.label)
     if row.is_skipped or is_cannot_tell(label, classes, settings.cannot_tell):
         return None
@@ -177,7 +180,7 @@ def _read_imported_label(row: AnswerRow, where: str, classes: Sequence[str], set
 
 
 def _previous_answers(session: Session, batch: Batch, settings: ImportSettings) -> AnswersByAnnotator:
-    """Return the earlier answers to compare with: of each annotator if the file names them, else the counted ones."""
+    """Return the earlier answers to compare an import with: of each annotator if the file names them, else the counted ones."""
     if session.wanted > 1:
         return {(str(row["id"]), row["who"]): row["label"] for row in session.votes() if not row["decided"]}
     if not batch.has_history:
@@ -186,7 +189,7 @@ def _previous_answers(session: Session, batch: Batch, settings: ImportSettings) 
 
 
 def _group_by_annotator(new_answers: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the new answers of each annotator."""
+    """Return the new answers to import of each annotator."""
     found: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for answer in new_answers:
         found[answer.who][answer.item] = answer.label
@@ -194,7 +197,7 @@ def _group_by_annotator(new_answers: Iterable[Answer]) -> list[tuple[str, dict[s
 
 
 def _order_by_last(batch: Batch, new_answers: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the new answers of each annotator, in an order that records the counting answer of each item last."""
+    """Return the new answers to import of each annotator, in an order that records the counting answer of each item last."""
     last = {answer.item: answer for answer in batch.answers}
     turns: tuple[defaultdict[str, dict[str, str | None]], ...] = (defaultdict(dict), defaultdict(dict))
     for answer in new_answers:

@@ -39,21 +39,24 @@ def read_export(path: str) -> Export:
 
 
 def _read_tasks(path: str) -> Sequence[dict[str, Any]]:
+    """Read the tasks of an export of Label Studio."""
     return parse(TaskList, read_file(Path(path)), path, EXPORT_AS_JSON).root
 
 
 def _find_id(task: Mapping[str, Any]) -> str | None:
+    """Return the item id of a task in an export of Label Studio; None if the task is not one of ours."""
     data = task["data"] if _is_full_task(task) else task
     id = data.get(ID)
     return to_name(id) if isinstance(id, str | int | float) and not isinstance(id, bool) and id == id else None
 
 
 def _is_full_task(task: Mapping[str, Any]) -> bool:
-    """Whether this is a full task rather than a record of JSON-MIN."""
+    """Is this a full task of Label Studio, rather than a record of JSON-MIN?"""
     return isinstance(task.get("data"), dict)
 
 
 def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Iterator[AnswerRow]:
+    """Yield the answers in one task of an export of Label Studio."""
     if not _is_full_task(task):
         label, at = (
             _read_json_min(where, task.get(CONTROL)),
@@ -71,7 +74,7 @@ def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Ite
 
 
 def _read_results(where: str, annotation: Annotation) -> Any:
-    """Return the answer among the results of an annotation, which may have results of other controls."""
+    """Return the answer among the results of an exported annotation, which may have results of other controls."""
     answers = [one for one in annotation.result or () if isinstance(one.type, str) and one.type in VALUES]
     named = [one for one in answers if one.from_name == CONTROL] or answers
     controls = list(dict.fromkeys(str(one.from_name) for one in named))
@@ -83,6 +86,7 @@ def _read_results(where: str, annotation: Annotation) -> Any:
 
 
 def _list_result_values(where: str, result: Result) -> list[Any]:
+    """Return the chosen values of one result of an exported annotation."""
     value, name = result.value, VALUES[result.type]
     if not isinstance(value, dict) or name not in value:
         raise InputError(f"{where}: a result of type {result.type} without {name}; {EXPORT_AS_JSON}")
@@ -100,6 +104,7 @@ def _read_json_min(where: str, value: Any) -> Any:
 
 
 def _require_single(where: str, values: list[Any]) -> Any:
+    """Return the only class that an exported annotation chose; refuse several."""
     names = list(dict.fromkeys(values)) if all(isinstance(one, str | int | float) for one in values) else None
     if names is None:
         raise InputError(f"{where}: its answer is neither a class nor a number; {EXPORT_AS_JSON}")
@@ -126,6 +131,7 @@ def name_annotator(who: Any) -> str:
 
 
 def _read_export_time(at: Any) -> float:
+    """Return the time of an exported annotation in seconds; 0 if it has none."""
     try:
         return datetime.fromisoformat(str(at)).timestamp()
     except (ValueError, OverflowError, OSError):

@@ -15,6 +15,7 @@ class TaskList(RootModel[tuple[dict[str, Any], ...]]):
     @model_validator(mode="before")
     @classmethod
     def _require_objects(cls, tasks: Any) -> Any:
+        """Refuse Label Studio's tasks unless they are a list of objects."""
         _require_list("Label Studio's tasks are a list of objects, and this is something else", tasks)
         return tuple(tasks)
 
@@ -39,6 +40,7 @@ class Annotation(Schema):
     @field_validator("result", mode="before")
     @classmethod
     def _require_objects(cls, result: Any) -> Any:
+        """Refuse the result of Label Studio's annotation unless it is a list of objects."""
         _require_list("its result is no list of objects", result or [])
         return tuple(result or [])
 
@@ -51,10 +53,12 @@ class Task(Schema):
     @field_validator("annotations", mode="before")
     @classmethod
     def _require_objects(cls, annotations: Any) -> Any:
+        """Refuse annotations of Label Studio unless they are a list of objects."""
         _require_list("its annotations are not there in full", annotations or [])
         return tuple(annotations or [])
 
 
 def _require_list(words: str, value: Any) -> None:
+    """Raise unless a value in Label Studio's export is a list of objects."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValueError(words)

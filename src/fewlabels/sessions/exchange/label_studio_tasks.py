@@ -92,6 +92,7 @@ class LabelingForm:
         return task if prediction is None else {**task, "predictions": [self._predict(prediction)]}
 
     def _predict(self, prediction: ModelPrediction) -> dict[str, Any]:
+        """Return a model's prediction as Label Studio shows it in a task."""
         answer = {
             "from_name": CONTROL, "to_name": self.fields[0].key, "type": "choices", "value": {"choices": [prediction.label]},
         }  # fmt: skip
@@ -99,6 +100,7 @@ class LabelingForm:
         return {"model_version": prediction.model, **score, "result": [answer]}
 
     def _add_control(self, view: Xml.Element) -> None:
+        """Add the control of the answer, classes or a number, to Label Studio's labelling config."""
         about = {"name": CONTROL, "toName": self.fields[0].key, "required": "true"}
         if not self.classes:
             Xml.SubElement(view, "Number", about, min="0", max="1", step="0.01")
@@ -117,7 +119,7 @@ def render_tasks(form: LabelingForm, shown: Shown, predictions: Mapping[Any, Mod
 
 
 def _name_keys(columns: Sequence[str]) -> dict[str, str]:
-    """Return a valid variable name for every column that is no reserved key of exports."""
+    """Return a valid variable name in tasks of Label Studio for every column that is no reserved key of exports."""
     plain = {name: name for name in columns if KEY.fullmatch(name) and name not in RESERVED}
     free = (key for i in range(2 * len(columns) + 1) if (key := f"column_{i + 1}") not in plain)
     return {name: plain.get(name) or next(free) for name in columns}
@@ -134,11 +136,12 @@ def _list_hotkeys(classes: Sequence[str]) -> dict[str, str]:
 
 
 def _find_kind(values: Sequence[Any]) -> Literal["Text", "Image"]:
+    """Return whether Label Studio shows a column of its tasks as text or as images."""
     said = [value for value in values if value is not None and value != ""]
     is_image = bool(said) and all(isinstance(value, str) and IMAGE.match(value) for value in said)
     return "Image" if is_image else "Text"
 
 
 def _as_header(name: str) -> str:
-    """Escape a column's name, so that it is not read as a variable or markup."""
+    """Escape a column's name for Label Studio's config, so that it is not read as a variable or markup."""
     return INVALID_XML.sub("", sanitize_line(name)).replace("$", "＄")

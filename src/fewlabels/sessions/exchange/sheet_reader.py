@@ -33,7 +33,7 @@ class AnswerRow:
 
     @property
     def is_answer(self) -> bool:
-        """Whether an annotator answered or skipped it."""
+        """Whether the row of a sheet has an answer of an annotator, a label or a skip."""
         return self.label is not None or self.is_skipped
 
 
@@ -59,16 +59,19 @@ def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
 
 
 def _read_annotator_name(record: Record) -> str:
+    """Read the name of the annotator from a row of a sheet."""
     who = record.get("who")
     return "" if who is None else to_name(who).strip()
 
 
 def _read_sheet_label(label: Any) -> Any:
+    """Read the label in a row of a sheet; None if it is empty."""
     is_missing = not label.strip() if isinstance(label, str) else label != label  # NaN, which some JSON has
     return None if is_missing else label
 
 
 def _find_answer_column(record: Record) -> str:
+    """Return the name of the sheet's column with the answers."""
     return next(name for name in ANSWER_COLUMNS if name in record)
 
 
@@ -84,6 +87,7 @@ def read_text(path: str) -> str:
 
 
 def _read_sheet_csv(path: str) -> Iterator[tuple[int, Record]]:
+    """Yield the numbered rows of a CSV sheet."""
     csv.field_size_limit(sys.maxsize)  # an item's text may be long
     text = read_text(path)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_delimiter(text), strict=True)
@@ -103,6 +107,7 @@ def _read_sheet_csv(path: str) -> Iterator[tuple[int, Record]]:
 
 
 def _find_delimiter(text: str) -> str:
+    """Find by which mark the columns of a CSV sheet are separated."""
     header = next((line for line in text.splitlines() if line.strip()), "")
     return max(
         DELIMITERS, key=lambda mark: (len(set(header.lower().split(mark)) & set(REQUIRED_COLUMNS)), header.count(mark))
@@ -110,6 +115,7 @@ def _find_delimiter(text: str) -> str:
 
 
 def _check_header(path: str, row: list[str]) -> list[str]:
+    """Check that a CSV sheet has the columns id and label (or agreement) once each."""
     plain = [name.strip().lower() for name in row]
     if ID in plain:  # its column id is Label Studio's
         raise InputError(f"{path} is Label Studio's CSV, which leaves out who skipped what; export as JSON instead")
@@ -125,6 +131,7 @@ def _check_header(path: str, row: list[str]) -> list[str]:
 
 
 def _match_sheet_row(path: str, number: int, header: list[str], row: list[str]) -> Record:
+    """Match the values in a row of a CSV sheet with its columns."""
     if len(row) > len(header) and any(row[len(header) :]):
         raise InputError(
             f"{path}, line {number}: {len(row)} values for {len(header)} columns; a value with a comma goes in double quotes"
@@ -136,6 +143,7 @@ def _match_sheet_row(path: str, number: int, header: list[str], row: list[str]) 
 
 
 def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
+    """Yield the numbered rows of a sheet of JSON lines."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -152,4 +160,5 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
 
 
 def _is_scalar(value: Any) -> bool:
+    """Is a value in a sheet neither a list nor an object?"""
     return not isinstance(value, list | dict)

@@ -48,4 +48,5 @@ def make_form_rows(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record]
 
 
 def _as_cell(value: Any) -> str:
+    """Return a value as the text of a sheet's cell."""
     return str(value).lower() if isinstance(value, bool) else as_text(value)

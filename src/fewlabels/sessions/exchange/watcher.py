@@ -40,8 +40,8 @@ class FolderScanner:
     _retry_at: dict[Path, tuple[Stamp, float]] = field(default_factory=dict)  # when to try a bad file again
 
     def find_new_files(self) -> list[NewFile]:
-        """Scan the folder, and return complete new files, the oldest first."""
-        now = dict(_list_files(self.folder))
+        """Scan the watched folder, and return complete new files, the oldest first."""
+        now = dict(_list_watched_files(self.folder))
         complete = [path for path, stamp in now.items() if self._seen.get(path) == stamp and self._is_due(path, stamp)]
         self._seen = now
         known = read_digests(self.session) if complete else frozenset()
@@ -55,16 +55,17 @@ class FolderScanner:
         return found
 
     def mark_read(self, new_file: NewFile) -> None:
-        """Record that a file was imported."""
+        """Record that a file in the watched folder was imported."""
         self._done[new_file.path] = self._seen[new_file.path]
         names = read_digests(self.session) | {new_file.digest}
         write_atomic(self.session + READ_SUFFIX, json.dumps(sorted(names), indent=0) + "\n")
 
     def retry_later(self, new_file: NewFile) -> None:
-        """Try a bad file again later: it may be corrected, or a class be added."""
+        """Try a bad file in the watched folder again later: it may be corrected, or a class be added."""
         self._retry_at[new_file.path] = (self._seen[new_file.path], time.monotonic() + RETRY_AFTER)
 
     def _is_due(self, path: Path, stamp: Stamp) -> bool:
+        """Is a file in the watched folder new, or due to be tried again?"""
         bad, due = self._retry_at.get(path, (None, 0.0))
         return self._done.get(path) != stamp and (bad != stamp or time.monotonic() >= due)
 
@@ -81,8 +82,8 @@ def read_digests(session: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _list_files(folder: Path) -> Iterator[tuple[Path, Stamp]]:
-    """List the files that may hold answers, without hidden and temporary files of other programs."""
+def _list_watched_files(folder: Path) -> Iterator[tuple[Path, Stamp]]:
+    """List the files in the watched folder that may hold answers, without hidden and temporary files of other programs."""
     try:
         for path in folder.iterdir():
             if path.suffix.lower() in FORMATS and not path.name.startswith((".", "~")) and path.is_file():
@@ -96,7 +97,7 @@ def _list_files(folder: Path) -> Iterator[tuple[Path, Stamp]]:
 
 
 def _read_digest(path: Path) -> str | None:
-    """Return the digest of a file's content; None if the file is gone."""
+    """Return the digest of the content of a watched file; None if it is gone."""
     try:
         return sha256(path.read_bytes()).hexdigest()
     except FileNotFoundError:

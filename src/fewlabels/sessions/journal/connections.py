@@ -50,7 +50,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _copy_to_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Copy a session into memory, where it can be upgraded and does not change."""
+    """Return a connection to a copy of a session in memory, where it can be upgraded and does not change."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     with closing(connection), close_on_error(copy):
         connection.backup(copy)

@@ -79,7 +79,7 @@ class Journal(Protocol):
         ...
 
     def writing(self, *, skip_sync: bool = False) -> AbstractContextManager[None]:
-        """Lock the journal for one transaction, so that other processes cannot write between its reads and its appends.
+        """Lock the journal for one transaction, so that other processes cannot write between its reading and its appending of events.
 
         If the block raises, all of it is rolled back. A nested block can be rolled back alone, and is saved with the
         outer one. A block that does not wait for the disk survives a kill, but a power cut only once a later block is
@@ -92,19 +92,19 @@ class Journal(Protocol):
         ...
 
     def next_items(self, group: int, place: int, n: int) -> list[Item]:
-        """Return the next n items of a group's queue, from this position on."""
+        """Return the next n items of a group's queue, from this position on, which an event can ask for."""
         ...
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
-        """Return the items of this session that have these ids."""
+        """Return the items that have these ids, to which events refer."""
         ...
 
     def set_patience(self, seconds: float) -> None:
-        """Set how long to wait while another process writes."""
+        """Set how long events wait while another process writes."""
         ...
 
     def backup(self, path: str | Path) -> None:
-        """Write a complete copy to a new file."""
+        """Write a complete copy, with all events, to a new file."""
         ...
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ def link_new_file(part: Path, path: Path) -> None:
 
 
 def _link_new_file(part: Path, path: Path) -> None:
+    """Link the finished file to its path; where links are impossible, move it onto an empty file of that name."""
     try:
         path.hardlink_to(part)
     except FileExistsError:
@@ -30,6 +31,7 @@ def _link_new_file(part: Path, path: Path) -> None:
 
 
 def _replace_empty(part: Path, path: Path) -> None:
+    """Move the finished file onto the empty file at its path."""
     try:
         part.replace(path)
     except OSError:
@@ -38,7 +40,7 @@ def _replace_empty(part: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the folder: a synced file can still lose its name in a power cut."""
+    """Sync the folder of a path: a synced file can still lose its name in a power cut."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -209,6 +209,7 @@ class PostgresJournal:
             self._connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:
+        """Connect to the PostgreSQL database."""
         with _translated(self.url):
             connection = psycopg.connect(self._address, autocommit=True)
             connection.execute(f"SET lock_timeout = {int(1000 * self._patience)}")
@@ -220,6 +221,7 @@ class PostgresJournal:
             self._connection = self._connect()
 
     def _run(self, query: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Run a query on the PostgreSQL database, connected again if the connection is lost."""
         with self._lock, _translated(self.url):
             if not self._depth:
                 self._reconnect()
@@ -241,12 +243,13 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def _decode(value: Any) -> Any:
+    """Return text that PostgreSQL may return as bytes."""
     return bytes(value).decode() if isinstance(value, bytes | memoryview) else value
 
 
 @contextmanager
 def _translated(url: str, undone: str = "") -> Iterator[None]:
-    """Translate errors of the database into messages that say what to do."""
+    """Translate errors of PostgreSQL into messages that say what to do."""
     try:
         yield
     except (errors.LockNotAvailable, errors.DeadlockDetected):

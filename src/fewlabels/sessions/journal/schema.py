@@ -43,18 +43,18 @@ FIND = "SELECT id, grp, place, entry FROM items WHERE id = ?"
 
 
 def _add_who_and_note(connection: sqlite3.Connection) -> None:
-    """Upgrade version 1, which did not store annotators and notes."""
+    """Upgrade a file's schema from version 1, which did not store annotators and notes."""
     for column in ("who", "note"):
         connection.execute(f"ALTER TABLE events ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
 
 
 def _add_mark(connection: sqlite3.Connection) -> None:
-    """Upgrade version 2, which could not recognise a copy without its log."""
+    """Upgrade a file's schema from version 2, which could not recognise a copy without its log."""
     connection.execute(_IN_USE)
 
 
 def _add_choice(connection: sqlite3.Connection) -> None:
-    """Upgrade version 3, in which the policy chose every item."""
+    """Upgrade a file's schema from version 3, in which the policy chose every item."""
     connection.execute("ALTER TABLE events ADD COLUMN choice TEXT NOT NULL DEFAULT ''")
 
 

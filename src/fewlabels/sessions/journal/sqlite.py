@@ -177,6 +177,7 @@ class SqliteJournal:
             self._close()
 
     def _begin(self, steps: "_Steps") -> None:
+        """Begin a transaction of SQLite, or a savepoint within one."""
         if self._depth > 1:
             self._require_transaction()  # a savepoint outside a transaction would be committed by itself
         with self._saving():
@@ -185,11 +186,13 @@ class SqliteJournal:
                 self._checkpointed_mark = log.begin(self._connection, self.path, self._checkpointed_mark)
 
     def _commit(self, steps: "_Steps") -> None:
+        """Commit the transaction of SQLite."""
         self._require_transaction()
         with self._saving():
             self._connection.execute(steps.commit)
 
     def _roll_back(self, steps: "_Steps") -> None:
+        """Roll the transaction of SQLite back."""
         if self._connection.in_transaction:
             with self._saving():
                 for step in steps.rollback:
@@ -201,10 +204,12 @@ class SqliteJournal:
             raise StorageError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
 
     def _saving(self) -> AbstractContextManager[None]:
+        """Translate errors of SQLite while answers are saved."""
         return translated_errors(self.path, "not saved: ", "tell it again")
 
 
 def _read_about(path: Path, connection: sqlite3.Connection) -> str:
+    """Read the settings of a session from its SQLite file."""
     rows = connection.execute("SELECT about FROM meta").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][0], str):
         raise InputError(f"{path}: damaged: its settings are missing; {RESTORE_COPY}")

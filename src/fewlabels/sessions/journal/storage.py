@@ -16,12 +16,12 @@ EXTRA = "a session in PostgreSQL needs the extra postgres: pip install 'fewlabel
 
 
 def is_address(path: str | Path) -> bool:
-    """Return whether the journal of this session is stored in a database, not in a file."""
+    """Is the journal of this session stored in a database, not in a file?"""
     return str(path).startswith(ADDRESSES)
 
 
 def exists(path: str | Path) -> bool:
-    """Return whether a journal is stored there; of a database, whether it has one of this name."""
+    """Is a journal stored there? Of a database, whether it has one of this name."""
     if not is_address(path):
         return os.path.exists(path)  # noqa: PTH110 (a Path would not take bytes that are not UTF-8)
     try:
@@ -51,6 +51,7 @@ def open_stored(path: str | Path, *, read_only: bool = False, accept_missing: bo
 
 
 def _load_postgres() -> Any:
+    """Load the journal that is stored in PostgreSQL; it needs an extra."""
     try:
         return resolve_name(POSTGRES)
     except ModuleNotFoundError as error:

@@ -60,7 +60,7 @@ def begin(connection: sqlite3.Connection, path: Path, checkpointed: str | None) 
     connection.execute("BEGIN IMMEDIATE")
     mark = read_mark(connection)
     while mark is None or mark != checkpointed:
-        tries, mark = (1, mark) if mark else (CHECKPOINT_TRIES, _read_mark(connection, path))
+        tries, mark = (1, mark) if mark else (CHECKPOINT_TRIES, _write_mark(connection, path))
         connection.execute("COMMIT")
         checkpointed = mark if _checkpoint(connection, tries) else None
         connection.execute("BEGIN IMMEDIATE")
@@ -129,7 +129,7 @@ def _find_missing(mark: str | None, path: Path) -> Missing:
 
 @cache
 def _warn_once(path: Path, _: str | None) -> None:
-    """Warn once per mark: a command may open a file several times."""
+    """Warn once per mark of a write-ahead log: a command may open a file several times."""
     logger.warning(_GONE, path, path.name)
 
 
@@ -138,14 +138,15 @@ def mark_incomplete(connection: sqlite3.Connection) -> None:
     connection.execute(_REPLACE, (f"{utc_now()} {INCOMPLETE}",))
 
 
-def _read_mark(connection: sqlite3.Connection, path: Path) -> str:
+def _write_mark(connection: sqlite3.Connection, path: Path) -> str:
+    """Write the mark of the write-ahead log into the file: the time, and which file it is."""
     mark = f"{utc_now()} {_identify_file(path)}"
     connection.execute(_MARK, (mark,))
     return mark
 
 
 def _identify_file(path: Path) -> str:
-    """Return device and inode: the same after a move on the disk, different for a copy."""
+    """Return device and inode for the mark of the write-ahead log: the same after a move on the disk, different for a copy."""
     found = path.stat()
     return f"{found.st_dev}:{found.st_ino}"
 

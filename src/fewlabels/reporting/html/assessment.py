@@ -5,7 +5,7 @@ from dataclasses import asdict
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.reporting.html import assessment_text as words
-from fewlabels.reporting.html.figures import draw_difference, draw_figures
+from fewlabels.reporting.html.assessment_figures import draw_difference, draw_figures
 from fewlabels.reporting.html.interval_bars import IntervalScale
 from fewlabels.reporting.html.next_steps import propose_after_comparison, propose_next_steps
 from fewlabels.reporting.html.template import render

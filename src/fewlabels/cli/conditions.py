@@ -69,7 +69,9 @@ class Condition:
         """Refuse a bound that no share can reach, such as 80 for 0.8: the condition could never hold."""
         if not (self.name.startswith("p_") or (self.name in ESTIMATES and _holds_shares(result))):
             return
-        is_never = (self.sign in (">", ">=", "==") and self.number > 1) or (self.sign in ("<", "<=", "==") and self.number < -1)
+        is_never = (self.sign in (">", ">=", "==") and self.number > 1) or (
+            self.sign in ("<", "<=", "==") and self.number < -1
+        )
         if is_never:
             instead = f"; for {self.number:g}% write {self.number / 100:g}" if abs(self.number) <= 100 else ""
             raise InputError(f"fail-if: {self.name} is a fraction, so {self.name} {self.sign} {self.number:g} can never hold{instead}")  # fmt: skip

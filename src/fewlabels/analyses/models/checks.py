@@ -1,7 +1,7 @@
 """Checks of the predictions of several models: each table by itself, and that they fit together."""
 
 from fewlabels.data.aggregate import Aggregate
-from fewlabels.data.checks import require_valid
+from fewlabels.data.checks import check_twins, require_valid
 from fewlabels.data.counts import STRATA
 from fewlabels.data.joint_predictions import LABELS_DIFFER, JointPredictions
 from fewlabels.data.model_join import describe_unmatched, refuse_contradicting_labels
@@ -23,7 +23,9 @@ def check_models(pool: JointPredictions, aggregated: Aggregate) -> tuple[str, ..
     notes = describe_unmatched(pool)
     _require_same_task(pool)
     refuse_contradicting_labels(pool, sum(aggregated.found.get(LABELS_DIFFER, [0])))
-    return tuple(dict.fromkeys((*notes, *checked)))
+    first, *others = (set(part.pairs["predicted"]) - {None} for part in pool.parts)
+    alike = tuple(found.message for found in check_twins(first.union(*others), first))
+    return tuple(dict.fromkeys((*notes, *checked, *alike)))
 
 
 def _require_same_task(pool: JointPredictions) -> None:

@@ -109,6 +109,18 @@ class TestFiles:
         LABELS.assign(predicted=PREDICTED).to_csv(tmp_path / "p.csv", index=False, encoding="utf-8-sig", quoting=1)
         assert fl.Predictions.read(str(tmp_path / "p.csv")).roles.id == "id"
 
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+    def test_names_of_folders_and_files_are_literal(self, tmp_path: Path, kind: str) -> None:
+        write = {"csv": "to_csv", "parquet": "to_parquet", "jsonl": "to_json"}[kind]
+        more = {"orient": "records", "lines": True} if kind == "jsonl" else {"index": False}
+        (tmp_path / "label=dog").mkdir()
+        for name, n in (("label=dog/p", N), ("d[1]", N), ("d1", 4), ("s*", N), ("sx", 4)):
+            getattr(POOL.assign(label=TRUTH)[:n], write)(tmp_path / f"{name}.{kind}", **more)
+        for name in ("label=dog/p", "d[1]", "s*"):
+            pool = fl.Predictions.read(str(tmp_path / f"{name}.{kind}"))
+            assert (pool.n_items, pool.classes) == (N, ("cat", "dog"))
+            assert pool.find(pool.label == "cat", most=N)["row"] != []
+
     def test_integers_that_no_column_can_hold_are_refused(self) -> None:
         with pytest.raises(fl.InputError, match="convert it to text"):
             fl.Predictions.read(POOL.assign(id=[10**30 + i for i in range(N)]))

@@ -12,6 +12,7 @@ N = 40
 PREDICTED = np.array(["cat", "dog"] * (N // 2))
 TRUTH = np.where(np.arange(N) % 5 == 0, PREDICTED[::-1], PREDICTED).astype(object)
 POOL = pd.DataFrame({"id": np.arange(N), "predicted": PREDICTED})
+TRUE_OR_NOT = [*TRUTH[:30], *[None] * (N - 30)]
 LABELS = pd.DataFrame({"id": np.arange(N), "label": TRUTH})
 
 
@@ -89,6 +90,19 @@ class TestClasses:
         pool = pd.DataFrame({"id": range(4), "risk": [0.2, 0.9, 0.4, 0.7], "label": ["yes", None, None, "yes"]})
         with pytest.raises(fl.InputError, match="Say which is positive"):
             fl.Predictions.read(pool, positive_score="risk")
+
+
+class TestGroups:
+    def test_names_that_look_alike_are_named(self) -> None:
+        pool = POOL.assign(site=["US", "US ", "CA", "us"] * (N // 4), label=TRUE_OR_NOT)
+        found = "\n".join(fl.assess(pool, by="site", prior="flat").warnings)
+        assert "groups of 'site' whose names differ only in spaces or invisible characters" in found
+        assert "'US' and 'US '; if" in found
+        assert "groups of" not in "\n".join(fl.assess(pool, by="predicted", prior="flat").warnings)
+
+    def test_empty_text_beside_missing_values_is_named(self) -> None:
+        pool = POOL.assign(site=["US", "", None, "CA"] * (N // 4), label=TRUE_OR_NOT)
+        assert "empty text and missing values" in "\n".join(fl.assess(pool, by="site", prior="flat").warnings)
 
 
 class TestFiles:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
-from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
+from fewlabels.data.conflicts import Finding, check_confidence, check_groups, find_conflicts
 from fewlabels.data.groups import everything
 from fewlabels.data.name_twins import describe_twins, find_twins, fold_name
 from fewlabels.data.predictions import Predictions
@@ -67,6 +67,7 @@ def check_pool(
     if not any(f.severity == "error" for f in found):
         found += [
             *_check_classes(pool),
+            *check_groups(aggregated.cut, aggregated.found),
             *find_conflicts(pool, aggregated.found),
             *check_confidence(pool, aggregated.found, aggregated.edges),
         ]

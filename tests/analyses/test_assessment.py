@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import fields, replace
 
 import numpy as np
@@ -314,3 +316,20 @@ def test_averages_over_two_classes_are_called_so():
     assert "macro" not in " ".join(
         fl.assess(table | {"label": table["predicted"]}, by="all", metric="accuracy", prior="flat").warnings
     )
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"level": "95%"}, "level is 95%"),
+        ({"m": 1.5}, "m is 1.5; it must be a whole number"),
+        ({"seed": "x"}, "seed is 'x'"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"finite_pool": "no"}, "finite_pool is 'no'; it must be True or False"),
+    ],
+)
+def test_choices_of_another_type_are_refused(choices: dict, said: str) -> None:
+    table = {"id": [1, 2], "predicted": ["a", "b"], "label": ["a", None]}
+    code = f"import fewlabels as fl; fl.assess({table!r}, **{choices!r})"  # in a process of its own: here types are checked
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"fewlabels.errors.InputError: {said}" in run.stderr

@@ -230,6 +230,20 @@ def test_a_judge_on_another_scale_has_its_bar_at_the_same_place() -> None:
     assert counts.judges[0].n[counts.judges[0].passes].sum() == 8
 
 
+@pytest.mark.parametrize("top", [100, 10])
+@pytest.mark.parametrize("judge", [[0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1]], ids=["fractions", "flags"])
+def test_a_judge_from_0_to_1_is_not_on_a_wider_scale_of_people(top: int, judge: list[float]) -> None:
+    pool = {"human": [0.0, 0.31 * top, 0.7 * top, top] * 5, "judge": judge * 5}
+    found = find_grades(open_graded(pool), "human", ("judge",))
+    assert (found.human.scale.high, found.judges[0].scale.high) == (top, 1)
+    assert "two scales" not in "\n".join(found.notes)
+
+
+def test_grades_that_look_like_two_scales_are_named() -> None:
+    pool = {"human": [1, 2, 5, 80, 90] * 4, "judge": [1, 2, 5, 8, 9] * 4}
+    assert "from 1 to 5 and from 80 to 90" in "\n".join(find_grades(open_graded(pool), "human", ("judge",)).notes)
+
+
 def test_grades_of_people_may_be_in_a_file_of_their_own() -> None:
     pool = {"id": ["a", "b", "c"], "judge": [1, 2, 3]}
     table = open_graded(pool, labels={"id": ["b", "z"], "human": [4, 5]})

@@ -522,10 +522,18 @@ class TestFingerprint:
         assert json.loads(json.dumps(found)) == found
 
     def test_needs_neither_ids_nor_scores(self) -> None:
-        assert fingerprint(fl.Predictions.read({"predicted": ["b", "a"]})) == {
-            "n_items": 2,
-            "predicted": {"a": 1, "b": 1},
-        }
+        found = fingerprint(fl.Predictions.read({"predicted": ["b", "a"]}))
+        assert found == {"n_items": 2, "predicted": {"a": 1, "b": 1}, "rows": found["rows"]}
+
+    @pytest.mark.parametrize("role", ["predicted", "score", "text"])
+    def test_notices_moved_rows_if_their_numbers_serve_as_ids(self, role: str) -> None:
+        frame = pd.DataFrame({"predicted": ["a", "b"] * 20, "score": [0.7, 0.8] * 20, "text": ["one", "two"] * 20})
+        moved = frame.assign(**{role: frame[role].to_numpy()[::-1]})
+        made, now = (fingerprint(fl.Predictions.read(one)) for one in (frame, moved))
+        assert "row number alone" in str(describe_difference(made, now))
+        assert describe_difference(made, fingerprint(fl.Predictions.read(frame.assign(site="new")))) is None
+        made, now = (fingerprint(fl.Predictions.read(one.assign(id=frame.index))) for one in (frame, moved))
+        assert (describe_difference(made, now) is None) == (role != "predicted")  # with ids, texts may be corrected
 
     def test_does_not_hold_the_outputs_themselves(self) -> None:
         pool = fl.Predictions.read({"id": [1, 2], "predicted": ["a long text", "another"], "agreement": [0.5, None]})

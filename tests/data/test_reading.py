@@ -550,7 +550,9 @@ class TestAttributes:
 
     def test_labels_of_two_sources_are_counted(self) -> None:
         pool = fl.Predictions.read(self.POOL.assign(y_true="dog"), labels=self.LABELS)
-        assert pool.notes == ("labels come from two sources: 20 from the labels that were given, 40 from column 'y_true' of the predictions",)  # fmt: skip
+        contradiction, sources = pool.notes
+        assert contradiction.startswith("20 of 20 items that have a label in column 'y_true' of the predictions too")
+        assert sources == "labels come from two sources: 20 from the labels that were given, 40 from column 'y_true' of the predictions"  # fmt: skip
 
     def test_labels_kept_apart_may_be_called_gold(self) -> None:
         pool = fl.Predictions.read(self.POOL, labels=self.LABELS.rename(columns={"label": "gold"}))

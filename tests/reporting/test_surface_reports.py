@@ -422,7 +422,7 @@ def test_a_surface_is_saved_and_asked_again(type_in: Type, file: Path, tmp_path:
 @pytest.mark.parametrize(
     ("condition", "code"),
     [
-        ("overall.low < 0.1", 0), ("arms.low < 0.6", 2), ("groups.low < 0.6", 2), ("low < 0.6", 2), ("p_worst > 2", 0),
+        ("overall.low < 0.1", 0), ("arms.low < 0.6", 2), ("groups.low < 0.6", 2), ("low < 0.6", 2), ("p_worst >= 1", 0),
         ("answers.mean < 0.7", 2), ("answers.mean > 0.99", 0),
     ],
 )  # fmt: skip

@@ -92,7 +92,9 @@ def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
     if not pool.has("agreement"):
         counted["l"] = pool.attribute(name) != pool.label
     if kind.is_numeric() or kind.is_boolean():
-        counted["o"] = pool.items[name].cast("float64") != pool.outcome()
+        value = pool.items[name]  # PostgreSQL casts no boolean to a float
+        number = value.ifelse(1.0, 0.0) if kind.is_boolean() else value.cast("float64")
+        counted["o"] = number != pool.outcome()
     return {key: (pool.is_labelled() & differs.fill_null(True)).ifelse(1, 0).sum() for key, differs in counted.items()}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewlabels.analyses.assessment_rows import RANK_FIELDS
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.metrics.metric import METRICS
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
@@ -22,14 +22,16 @@ FIGURE = re.compile(
     r"\s*(?P<scope>[^:]+):\s*(?P<model>.+)\.(?P<name>mean|low|high|p_best|regret)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
 SCOPES = ("overall", "groups", "arms", "answers")
+ESTIMATES = ("mean", "median", "low", "high")
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Condition:
     """`[SCOPE.]FIELD OPERATOR NUMBER`; without a scope it is tested on the overall estimate and on every group.
 
-    Scopes are `overall`, `groups` and the name of a group; a surface has `arms` for groups, and `answers` for its queries. Of
-    models, `new - old < -0.01` is about the mean of their difference, `new - old.low` about its low end, and
+    Scopes are `overall`, `groups` and the name of a group; a surface has `arms` for groups, and `answers` for its queries; of
+    fairness, a metric, a group, or both (`tpr of Female`). Of models, `new - old < -0.01` is about the mean of their difference, `new - old.low` about its low end, and
     `GROUP: new - old` and `GROUP: new.low` about one group.
 
     >>> parse_condition("overall.low < 0.8").find_matches({"overall": {"low": 0.7}, "groups": []})
@@ -45,11 +47,34 @@ class Condition:
 
     def find_matches(self, result: Mapping[str, Any]) -> list[str]:
         """Return a message for each row of a result's JSON for which the condition holds."""
+        self._require_reachable(result)
+        rows = [(where, row) for where, row in self._rows(result) if not self._is_undefined(row)]
+        if not rows:
+            where = join_names(self.list_undefined(result)) or "this result"
+            raise InputError(f"fail-if: {self.name} is undefined in {where}, so the condition cannot be checked")
         return [
             f"{where}: {self.name} is {self._read_number(row):.4g} ({self.sign} {self.number:g})"
-            for where, row in self._rows(result)
+            for where, row in rows
             if OPERATORS[self.sign](self._read_number(row), self.number)
         ]
+
+    def list_undefined(self, result: Mapping[str, Any]) -> list[str]:
+        """Return the rows that the condition is about and cannot be checked on: their number is undefined."""
+        return [where for where, row in self._rows(result) if self._is_undefined(row)]
+
+    def _is_undefined(self, row: Row) -> bool:
+        return self.name in row and row[self.name] is None
+
+    def _require_reachable(self, result: Mapping[str, Any]) -> None:
+        """Refuse a bound that no share can reach, such as 80 for 0.8: the condition could never hold."""
+        if not (self.name.startswith("p_") or (self.name in ESTIMATES and _holds_shares(result))):
+            return
+        is_never = (self.sign in (">", ">=", "==") and self.number > 1) or (
+            self.sign in ("<", "<=", "==") and self.number < -1
+        )
+        if is_never:
+            instead = f"; for {self.number:g}% write {self.number / 100:g}" if abs(self.number) <= 100 else ""
+            raise InputError(f"fail-if: {self.name} is a fraction, so {self.name} {self.sign} {self.number:g} can never hold{instead}")  # fmt: skip
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the rows of a result that the condition is about, with their names."""
@@ -60,20 +85,32 @@ class Condition:
         if self.pair:
             raise InputError(f"fail-if: {self.pair!r} is a difference of models; this result has none")
         if "gaps" in result:  # conditions on a fairness result are about its gaps
-            defined = [row for row in result["gaps"] if row["mean"] is not None]
-            return [(f"{row['metric']} of {row['group']}", row) for row in defined]
+            return self._list_gaps(result["gaps"])
         if result.get("sets") or "arms" in result:
             return self._list_set_figures(result["sets"]) if result.get("sets") else self._list_arms(result)
         if "overall" not in result:  # a comparison is one row
+            self._require_scope(("overall", "difference"), "this comparison has one row, the difference of two groups")
             return [("difference", result)]
         is_whole = self.scope in (None, "overall")
         overall = [("overall", result["overall"])] if is_whole else []
         chosen = self._choose_groups(result["groups"])
-        ranked = [row for row in chosen if not (self.name in RANK_FIELDS and row[self.name] is None)]
-        groups = [(row["group"], row) for row in ranked] if self.scope != "overall" else []
+        groups = [(row["group"], row) for row in chosen] if self.scope != "overall" else []
         if not self.scope and self.name not in result["overall"]:
             overall = []  # only groups have p_worst and ranks
         return overall + groups
+
+    def _require_scope(self, known: Sequence[str], what: str) -> None:
+        if self.scope is not None and self.scope not in known:
+            raise InputError(f"fail-if: {self.scope!r} is no part of this result: {what}; write {self.name} {self.sign} {self.number:g}")  # fmt: skip
+
+    def _list_gaps(self, gaps: Sequence[Row]) -> list[tuple[str, Row]]:
+        """Return the gaps of a metric, of a group, or of both; all of them without a scope."""
+        rows = [(f"{row['metric']} of {row['group']}", row) for row in gaps]
+        chosen = [(where, row) for where, row in rows if self.scope in (None, where, row["metric"], row["group"])]
+        if chosen or self.scope in ("overall", "groups"):
+            return chosen or rows
+        known = dict.fromkeys(name for where, row in rows for name in (row["metric"], row["group"], where))
+        raise InputError(f"fail-if: there is no gap of {self.scope!r}; {did_you_mean(str(self.scope), known)}")
 
     def _list_set_figures(self, sets: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the figure of sets of labels that the scope names; of a label or an average alone, its F1."""
@@ -152,14 +189,17 @@ class Condition:
             ],
             "answers": [(row["question"], row) for row in result.get("answers", ())],
         }
+        if self.scope in (*rows, "groups"):
+            return rows["arms" if self.scope == "groups" else str(self.scope)]
         if self.scope:
-            return rows["arms" if self.scope == "groups" else self.scope]
+            return _find_arm(rows["arms"], self.scope)
         known = self.name in result["arms"][0]
         return [(where, row) for part in rows.values() for where, row in part if self.name in row or not known]
 
     def _read_number(self, row: Mapping[str, Any]) -> float:
         """Return the number in a row that the condition compares."""
-        if not isinstance(row.get(self.name), int | float):
+        value = row.get(self.name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
             known = [
                 key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
             ]
@@ -187,6 +227,22 @@ def parse_condition(text: str) -> Condition:
     if not found:
         raise InputError(f'fail-if: cannot parse {text!r}; write for instance "low < 0.8" or "overall.mean < 0.9"')
     return Condition(found["scope"], found["name"], found["sign"], float(found["number"]))
+
+
+def _find_arm(arms: Sequence[tuple[str, Row]], name: str) -> list[tuple[str, Row]]:
+    """Return the arm of that name, written as in results: `sex=F, age=old`."""
+    found = [(where, row) for where, row in arms if where == name]
+    if not found:
+        raise InputError(f"fail-if: there is no arm {name!r}; {did_you_mean(name, [where for where, _ in arms])}")
+    return found
+
+
+def _holds_shares(result: Mapping[str, Any]) -> bool:
+    """Return whether the estimates of a result are shares, or differences of shares."""
+    if "figure" in result:
+        return result["figure"] in ("pass-rate", "win-rate")
+    names = [row["metric"] for row in result["gaps"]] if "gaps" in result else [result.get("metric", "accuracy")]
+    return all(name in METRICS and METRICS[name].is_share for name in names)
 
 
 def _find_whole(result: Mapping[str, Any]) -> str:

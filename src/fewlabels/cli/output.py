@@ -61,6 +61,7 @@ def write_result(
     """Write the requested files, print the result unless standard output is taken, and return the exit code."""
     plain = result.to_dict()
     failures = [hit for condition in conditions for hit in condition.find_matches(plain)]
+    unchecked = [(condition, where) for condition in conditions for where in condition.list_undefined(plain)]
     if output.html:
         _add_provenance(result).report(output.html)
     _write_rendered(output.json, lambda: write_json(add_command(plain), None))
@@ -73,6 +74,8 @@ def write_result(
         for path in (output.html, output.json, output.markdown):
             if path and path != STDOUT:
                 stderr.print(f"written: {escape(path)}")
+    for condition, where in unchecked:
+        stderr.print(f"[yellow]not checked[/]: {escape(f'{where}: {condition.name} is undefined')}")
     for failure in failures[:MAX_FAILURES]:
         stderr.print(f"[red]failed[/]: {escape(failure)}")
     if len(failures) > MAX_FAILURES:

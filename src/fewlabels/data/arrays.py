@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fewlabels.data.frames import align_series
+from fewlabels.data.frames import align_series, fill_masked
 from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, join_names
 
@@ -26,14 +26,15 @@ def to_columns(
         raise InputError("give the predictions: a pool (a path, a frame or a dict), or the arrays y_pred or y_score")
     if classes is None and hasattr(y_score, "columns"):  # a frame of scores names its classes
         classes = list(y_score.columns)
-    arrays = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
+    given = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
+    arrays = {name: fill_masked(v) if isinstance(v, np.ma.MaskedArray) else v for name, v in given.items()}
     aligned = align_series({name: values for name, values in arrays.items() if values is not None})
     y_pred, y_score, y_true = (aligned.get(name) for name in arrays)
     names = (
         None if classes is None else [to_name(value) for value in np.asarray(_name_mixed_booleans(classes)).tolist()]
     )
-    given = {"predicted": ("y_pred", y_pred), "label": ("y_true", y_true)}
-    columns = {role: _array_to_arrow(*array) for role, array in given.items() if array[1] is not None}
+    classed = {"predicted": ("y_pred", y_pred), "label": ("y_true", y_true)}
+    columns = {role: _array_to_arrow(*array) for role, array in classed.items() if array[1] is not None}
     if names is not None:
         _require_known(columns, names)
     scores, roles = _read_score_array(y_score, names, y_pred is not None)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
-from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
+from fewlabels.data.conflicts import Finding, check_confidence, check_groups, find_conflicts
 from fewlabels.data.groups import everything
+from fewlabels.data.name_twins import describe_twins, find_twins, fold_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
@@ -66,6 +67,7 @@ def check_pool(
     if not any(f.severity == "error" for f in found):
         found += [
             *_check_classes(pool),
+            *check_groups(aggregated.cut, aggregated.found),
             *find_conflicts(pool, aggregated.found),
             *check_confidence(pool, aggregated.found, aggregated.edges),
         ]
@@ -267,6 +269,7 @@ def _check_classes(pool: Predictions) -> list[Finding]:
     return [
         *_check_scored(pool, predicted, labels),
         *_check_overlap(pool, predicted, labels),
+        *check_twins(predicted, labels),
         *_check_polarity(pool, pairs, None if None in table.get("score", []) else table.get("score")),
     ]
 
@@ -313,10 +316,20 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
     return found
 
 
+def check_twins(predicted: set[str], labels: set[str]) -> list[Finding]:
+    """Warn of classes whose names look alike: a prediction of one is wrong where the other is the label."""
+    twins = find_twins(predicted | labels)
+    by_case = [same for same in find_twins(predicted | labels, ignore_case=True) if labels and not predicted >= set(same) <= labels]  # fmt: skip
+    twins += [same for same in by_case if not any(set(one) <= set(same) for one in twins)]
+    if not twins:
+        return []
+    return [Finding("warning", f"classes whose names differ only in case, spaces or invisible characters count as different classes: {describe_twins(twins)}; if they are the same, write them alike")]  # fmt: skip
+
+
 def _suggest_class(name: str, known: set[str]) -> str:
     """Suggest which known class an unknown one is, when the check of classes fails."""
-    tidy = {other.strip().casefold(): other for other in known}
-    same = tidy.get(name.strip().casefold())
+    tidy = {fold_name(other).casefold(): other for other in known}
+    same = tidy.get(fold_name(name).casefold())
     return f"is it {quote_name(same)} written differently?" if same else did_you_mean(name, sorted(known))
 
 

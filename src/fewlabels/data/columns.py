@@ -30,6 +30,7 @@ from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
 
+USUAL_NEGATIVES = frozenset({"0", "-1", "False"})  # beside a positive class 1 or True
 NUMERALS = ("score", "agreement", "propensity")  # roles recognised by name whose numbers may be stored as text
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
@@ -188,7 +189,8 @@ def _derive_binary(
            f"{PROBABILITY}0": 1 - positive_probability, f"{PROBABILITY}1": positive_probability}  # fmt: skip
     if roles.score:
         new[SCORE] = _cast_to_number(table, "score", roles.score)
-    return replace(roles, positive=positive), (negative, positive), new
+    notes = () if roles.positive or negative in USUAL_NEGATIVES else (f"class {quote_name(positive)} is taken as the positive one, whose probability is in column {roles.positive_score!r}, and {quote_name(negative)} as the negative one; if it is the other way round, say {format_option('positive', negative)}",)  # fmt: skip
+    return replace(roles, positive=positive, notes=(*roles.notes, *notes)), (negative, positive), new
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
@@ -196,7 +198,8 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
     seen = sorted(_class_names(table, roles, engine, booleans), key=natural_order)
     positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
     others = [name for name in seen if name != positive]
-    if len(others) > 1:
+    is_guess = not roles.positive and positive not in seen and not USUAL_NEGATIVES.issuperset(others)
+    if len(others) > 1 or is_guess:
         labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
         is_misled = roles.predicted and len(labels - {positive}) <= 1
         how = f"; to predict from the score alone, say {format_option('threshold', roles.threshold)} instead of {format_option('predicted')}" if is_misled else ""  # fmt: skip

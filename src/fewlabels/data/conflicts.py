@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fewlabels.data.groups import Cut
+from fewlabels.data.name_twins import describe_twins, find_twins
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns
 from fewlabels.errors import format_option, truncate_name
@@ -59,6 +61,17 @@ def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
             )
             what = "predicted class" if role == "predicted" else role
             yield _make_warning(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
+
+
+def check_groups(cut: Cut, found: Columns) -> Iterator[Finding]:
+    """Warn of groups whose names look alike, or are empty beside missing values: they are estimated apart."""
+    for facet, key in zip(cut.facets, cut.keys, strict=True):
+        names = {name for name in found[key] if isinstance(name, str)}
+        twins = find_twins(names) if facet.name != "predicted" else []
+        if twins:
+            yield _make_warning(f"groups of {facet.name!r} whose names differ only in spaces or invisible characters are estimated apart: {describe_twins(twins)}; if they are the same, write them alike")  # fmt: skip
+        if facet.blank in names and any(not name.strip() for name in names):
+            yield _make_warning(f"groups of {facet.name!r}: empty text and missing values are two groups; if they are the same, leave both missing")  # fmt: skip
 
 
 def check_confidence(pool: Predictions, found: Columns, edges: Sequence[float]) -> list[Finding]:

@@ -16,6 +16,8 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns, Value
 from fewlabels.data.sampling import Sample
 
+PREDICTIONS, SCORES = "=predictions", "=scores"  # keys of the checksums that are of no column that annotators see
+ROW_MARKS = 9973  # places of rows in checksums repeat after so many
 SUBSET_SIZE = 4096  # approximate number of items of a large table that are hashed, instead of all
 
 
@@ -68,7 +70,36 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
         found |= _list_checksums("said", counts)
     if key is not None and pool.roles.id:
         found |= _list_checksums("placed", pool.count_by({"key": key}, _checksum_expressions(pool)))
-    return found
+    return found if pool.roles.id else found | {"rows": _checksum_rows(pool)}
+
+
+def _checksum_rows(pool: Predictions) -> dict[str, int]:
+    """Return a checksum over rows of predictions, scores and what annotators see, where row numbers serve as ids.
+
+    Of the columns only text, integers and booleans: engines write other values differently.
+    """
+    kinds = {name: pool.items[name].type() for name in pool.shown}
+    plain = [name for name, kind in kinds.items() if kind.is_string() or kind.is_integer() or kind.is_boolean()]
+    values = {name: pool.attribute(name) for name in plain}
+    said = _predicted_expression(pool)
+    marks = {name: _mark_text(value) for name, value in values.items()}
+    marks |= {} if said is None else {PREDICTIONS: _mark_text(said)}
+    marks |= {SCORES: (pool.score.fill_null(0.0) * 1000).round().cast("int64")} if pool.has("score") else {}
+    columns = {f"__fl_row_{i}": mark for i, mark in enumerate(marks.values())}
+    rows = pool.items.select(__fl_place=pool.row() % ROW_MARKS + 1, **columns)
+    sums = {name: (rows["__fl_place"] * rows[name]).sum() for name in columns}
+    if not sums:
+        return {}
+    found = pool.fetch_rows(rows.aggregate(**sums))
+    return {name: int(found[column][0] or 0) for name, column in zip(marks, columns, strict=True)}
+
+
+def _mark_text(value: Value) -> Value:
+    """Return a number that differs for most texts: from their length, and their first and last characters."""
+    text = value.fill_null("")
+    codes = [part.left(1).ascii_str().cast("int64") for part in (text, text.substr(1), *(text.right(i) for i in (1, 2, 3)))]  # fmt: skip
+    weights = (1, 3, 7, 31, 127)
+    return sum((w * code for w, code in zip(weights, codes, strict=True)), text.length().cast("int64") * 1009)
 
 
 def _fingerprint_subset(pool: Predictions, key: Value | None) -> dict[str, Any]:

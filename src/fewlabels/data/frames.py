@@ -62,7 +62,7 @@ def _arrow_of_series(name: str, series: Any) -> pa.Array:
     """Convert a column of a pandas data frame to Arrow."""
     try:
         return pa.Array.from_pandas(series)
-    except pa.ArrowException:
+    except (pa.ArrowException, OverflowError):
         raise InputError(_describe_mix(name, list(series))) from None
 
 
@@ -120,10 +120,23 @@ def _has_same_rows(one: Any, other: Any) -> bool:
     return bool(one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all())
 
 
+def fill_masked(values: np.ma.MaskedArray[Any, Any]) -> Any:
+    """Return the values of a masked array, None where masked: plain arrays would hold what is under the mask."""
+    if values.ndim == 1:
+        return values.tolist()
+    if values.mask.any():
+        raise InputError(
+            f"an array of shape {values.shape} is masked in some places; fill them in, or drop these items"
+        )
+    return values.data
+
+
 def _arrow_of_values(name: str, values: Any) -> pa.Array:
     """Convert an array or a list to an Arrow column."""
     if isinstance(values, str | int | float) or values is None:
         raise InputError(f"column {name!r} is one value ({values!r}), not an array with one per item")
+    if isinstance(values, np.ma.MaskedArray):
+        values = fill_masked(values)
     if isinstance(values, np.ndarray) and values.ndim == 2:  # (item, class): a list column
         return pa.array(list(values.astype(np.float64)))
     # Lists are not converted to NumPy first: it would turn a missing value among strings into 'nan'.

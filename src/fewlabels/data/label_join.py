@@ -13,6 +13,7 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
 from fewlabels.data.columns import column_kinds
+from fewlabels.data.label_context import note_other_values
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, is_recognised, list_prefixed, resolve_roles
 from fewlabels.data.suggestions import SuggestedColumns
@@ -48,6 +49,7 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     answers = _read_flags(_one_label_per_id(answers, answer_id, column, engine), table, roles, engine)
     lost = _check_label_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
+    notes += note_other_values(table, roles, labels, answer_id, engine, apart={column, *EXPORTED})
     if role == "label":
         notes += _note_attributes(SuggestedColumns(table, engine, column_kinds(table), roles))
     joined, name = _join_by_id(table, roles, answers, role)
@@ -91,12 +93,15 @@ def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, 
         return ()
     key = as_name(table[roles.id])
     theirs = table.select(__fl_key=key, __fl_old=table[before]).left_join(answers, "__fl_key")
-    added = theirs["__fl_answer"].notnull()
-    counts = {"new": added.ifelse(1, 0).sum(), "old": (~added & theirs["__fl_old"].notnull()).ifelse(1, 0).sum()}
-    found = engine.to_pyarrow(theirs.aggregate(**counts)).to_pylist()[0]
+    added, old = theirs["__fl_answer"].notnull(), theirs["__fl_old"].notnull()
+    one, other = (as_name(theirs[name], booleans=("0", "1")) for name in ("__fl_answer", "__fl_old"))
+    counts = {"new": added, "old": ~added & old, "both": added & old, "unlike": (one != other).fill_null(False)}
+    sums = {name: value.ifelse(1, 0).sum() for name, value in counts.items()}
+    found = engine.to_pyarrow(theirs.aggregate(**sums)).to_pylist()[0]
+    unlike = (f"{found['unlike']:,} of {found['both']:,} items that have a label in column {before!r} of the predictions too have another one there; the labels that were given are used",) if found["unlike"] else ()  # fmt: skip
     if not found["new"] or not found["old"]:
-        return ()
-    return (f"labels come from two sources: {found['new']:,} from the labels that were given, {found['old']:,} from column {before!r} of the predictions",)  # fmt: skip
+        return unlike
+    return (*unlike, f"labels come from two sources: {found['new']:,} from the labels that were given, {found['old']:,} from column {before!r} of the predictions",)  # fmt: skip
 
 
 def _list_scored_classes(table: ir.Table, roles: Roles) -> set[str]:

@@ -7,6 +7,7 @@ File names are literal: an existing file is opened even if its name looks like a
 import glob
 import gzip
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +44,7 @@ SUFFIXES = {
     "arrow": (".arrow", ".feather", ".ipc"),
 }
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+EXACT = 2**53  # from which floats do not distinguish integers
 FILE_NAME = "filename"  # column that says from which of several files a row comes
 
 
@@ -134,11 +136,32 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     if holds_header(skipped, table.columns):
         words["skip"] = 0
         table, skipped = engine.read_csv(_escape_glob(paths), **words), []
+    rounded = _list_rounded(table, engine)
+    if rounded:
+        words["types"] = dict.fromkeys(rounded, "VARCHAR")
+        table = engine.read_csv(_escape_glob(paths), **words)
     refuse_renamed(table.columns, paths[0], head)
     for path in paths if len(table.columns) == 1 else ():
         refuse_ragged(path, read_lines(path), table.columns, DELIMITERS)
     table = _name_files(paths, lambda **more: engine.read_csv(_escape_glob(paths), **words, **more), table)
-    return Opened(_load_into_engine(table, engine), note_skipped(skipped, paths[0]))
+    return Opened(_load_into_engine(_unquote_first(table, head), engine), note_skipped(skipped, paths[0]))
+
+
+def _unquote_first(table: ir.Table, head: bytes) -> ir.Table:
+    """Remove the quotes that the engine keeps around the first name of a file with a byte order mark, as Excel writes it."""
+    first = table.columns[0]
+    name = first.removeprefix('"').removesuffix('"')
+    is_kept = head.startswith(BOM_UTF8) and len(first) == len(name) + 2 and name and name not in table.columns
+    return table.rename({name: first}) if is_kept else table
+
+
+def _list_rounded(table: ir.Table, engine: BaseBackend) -> list[str]:
+    """Return the columns of integers that are too large for 64 bits: read as floats, they would be rounded, and ids wrong."""
+    floats = [name for name, kind in table.schema().items() if kind.is_floating()]
+    large = {f"large{i}": (table[name].abs() >= EXACT).any() for i, name in enumerate(floats)}
+    broken = {f"broken{i}": (table[name] % 1 != 0).any() for i, name in enumerate(floats)}
+    found = fetch_arrow(engine, table.aggregate(**large, **broken)).to_pylist()[0] if floats else {}
+    return [name for i, name in enumerate(floats) if found[f"large{i}"] and not found[f"broken{i}"]]
 
 
 def _load_json(paths: list[str], engine: BaseBackend) -> Opened:

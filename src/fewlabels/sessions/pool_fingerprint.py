@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fewlabels.data.aggregate import Aggregate
-from fewlabels.data.fingerprint import fingerprint, fingerprint_sample
+from fewlabels.data.fingerprint import PREDICTIONS, SCORES, fingerprint, fingerprint_sample
 from fewlabels.data.groups import Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import join_names
@@ -53,7 +53,17 @@ def describe_difference(made_from: Mapping[str, Any], given: Mapping[str, Any]) 
         return f"how often {join_names(sorted(moved), most=3)} is predicted"
     words = {"said": "which items get which prediction", "placed": "which items are in which group",
              "part": "which items get which prediction, score or group"}  # fmt: skip
-    return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
+    found = next((word for key, word in words.items() if _differ(made_from, given, key)), None)
+    return found or _describe_moved_rows(made_from.get("rows", {}), given.get("rows", {}))
+
+
+def _describe_moved_rows(made_from: Mapping[str, int], given: Mapping[str, int]) -> str | None:
+    """Describe what differs in some rows, where row numbers serve as ids; only of columns that both have."""
+    moved = [name for name, mark in made_from.items() if name in given and given[name] != mark]
+    if not moved:
+        return None
+    what = join_names((name[1:] if name in (PREDICTIONS, SCORES) else f"column {name!r}" for name in moved), most=3)
+    return f"what some rows hold ({what}), and without an id column items are known by their row number alone"
 
 
 def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:

@@ -106,6 +106,7 @@ def plan(
     tick: callable
         Called as tick(done, total) when a run ends.
 
+    >>> from fewlabels.active.goals.estimation import Estimate
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True

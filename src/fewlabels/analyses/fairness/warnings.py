@@ -8,11 +8,13 @@ from scipy.special import ndtr
 
 from fewlabels.analyses.fairness.strata import Strata
 from fewlabels.errors import count, format_option, join_names
+from fewlabels.metrics.metric import METRICS, ClassRate
 from fewlabels.models.diagnostics import ChainDiagnostics
 
 SIGNIFICANCE = 0.001  # p-value below which scores count as reversed
 OF_RIGHT = frozenset({"accuracy", "calibration"})  # metrics that do not depend on which class is positive
 OTHER_CLASS = "of the other class"
+OF_POSITIVE_ALONE = {"precision": "ppv", "recall": "tpr"}
 HANDFUL = 5  # labels
 UNDEFINED_REASONS = {
     **dict.fromkeys(("tpr", "fnr", "balance-positive"), "no item there is {yes}"),
@@ -47,6 +49,7 @@ def list_warnings(
             f"items labelled {strata.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then use "
             f"1 minus the score, or give that class with {format_option('positive')}: rates are then about that class"
         )
+    yield from _warn_macro(strata, asked)
     yield from _warn_no_variation(strata, asked)
     if not health.is_good:
         yield f"the Markov chains did not converge: {', '.join(health.list_problems())}; run again with another seed"
@@ -75,6 +78,15 @@ def list_undefined_warnings(strata: Strata, undefined: Sequence[tuple[str, str]]
         groups = [group for of, group in undefined if of == metric]
         why = UNDEFINED_REASONS.get(metric, "a rate it compares has no items").format(yes=repr(strata.positive))
         yield f"{metric} is undefined (0/0) in {join_names(groups)}: {why}"
+
+
+def _warn_macro(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
+    """Warn of averages over both classes, which many people take for rates of the positive class."""
+    for metric in map(METRICS.get, asked):
+        if isinstance(metric, ClassRate) and metric.is_macro_average and not metric.only_true_classes:
+            alone = OF_POSITIVE_ALONE.get(metric.name)
+            instead = f"; of class {strata.positive!r} alone it is called {alone}" if alone else ""
+            yield f"{metric.name} is the mean over both classes (macro average), whatever the positive class is{instead}"
 
 
 def _warn_missing_labels(strata: Strata, *, by_scores: bool, pooled: bool) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fewlabels.data.aggregate import Aggregate
-from fewlabels.data.checks import require_valid
+from fewlabels.data.checks import check_twins, require_valid
 from fewlabels.data.counts import STRATA, CountTable
 from fewlabels.data.groups import Groups
 from fewlabels.data.joint_predictions import LABELS_DIFFER, JointPredictions
@@ -29,7 +29,9 @@ def check_models(pool: JointPredictions, aggregated: Aggregate) -> tuple[str, ..
     notes = describe_unmatched(pool)
     _require_same_task(pool)
     refuse_contradicting_labels(pool, sum(aggregated.found.get(LABELS_DIFFER, [0])))
-    return tuple(dict.fromkeys((*notes, *checked)))
+    first, *others = (set(part.pairs["predicted"]) - {None} for part in pool.parts)
+    alike = tuple(found.message for found in check_twins(first.union(*others), first))
+    return tuple(dict.fromkeys((*notes, *checked, *alike)))
 
 
 def _require_same_task(pool: JointPredictions) -> None:

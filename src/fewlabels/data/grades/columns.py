@@ -10,6 +10,8 @@ import ibis
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.grades.scale import (
     Scale,
+    find_two_scales,
+    is_fraction_of,
     is_usual,
     order_words,
     parse_scale,
@@ -210,6 +212,9 @@ def _explain_scale(human: GradeColumn, values: Sequence[float], judges: Sequence
     """Say where the scale of a column of people's grades is a guess: wider than their grades, or narrower than a judge's scale."""
     scale, state = human.scale, f"if it is another, state it with {format_option('scale')}"
     if scale.is_continuous:
+        parts = find_two_scales(values)
+        if parts:
+            yield f"people's grades go from {parts[0]:g} to {parts[1]:g} and from {parts[2]:g} to {parts[3]:g}, with none between: if they are on two scales, bring them to one; they are taken to be on one, {scale.words}"  # fmt: skip
         return
     if min(values) > scale.low or max(values) < scale.high:
         yield f"people's grades go from {min(values):g} to {max(values):g}; their scale is taken to be {scale.words}; {state}"  # fmt: skip
@@ -222,6 +227,8 @@ def _choose_judge_scale(column: str, read: _Read, human: GradeColumn | None) -> 
     """Return the scale of a column of a judge's grades: people's scale if it contains them, else a recognised one."""
     if not read.values:
         raise InputError(f"judge: column {column!r} is empty; name a column with the grades of a judge, or leave {format_option('judge')} out")  # fmt: skip
+    if human and is_fraction_of(human.scale, read.values):
+        return read.scale or recognize_scale(column, read.values)
     if (
         human
         and not human.scale.is_continuous

@@ -12,6 +12,7 @@ from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, format_option, join_names, quote_name
 
 MAX_LEVELS = 21  # of an ordered scale
+SMALL_SCALE = 10  # highest grade of most scales that are not percent
 MAX_STEPS = 10  # steps of an ordered scale whose grades are not whole numbers
 USUAL_RANGES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 PAIRS = (
@@ -203,6 +204,27 @@ def _list_usual_scales(low: float, high: float) -> list[tuple[float, float]]:
     """
     around = [(a, b) for a, b in USUAL_RANGES if a <= low and high <= b]
     return [(a, b) for a, b in around if not any((a, b) != (c, d) and a <= c and d <= b for c, d in around)]
+
+
+def is_fraction_of(scale: Scale, values: Sequence[float]) -> bool:
+    """Return whether a judge's grades are from 0 to 1, on a scale of their own, while people's scale goes further.
+
+    >>> is_fraction_of(Scale(0.0, 100.0), [0.2, 0.7, 1.0]), is_fraction_of(Scale(0.0, 100.0), [1.0, 70.0])
+    (True, False)
+    """
+    return scale.high > 1 and min(values) >= 0 and max(values) <= 1 and len(values) > 1
+
+
+def find_two_scales(values: Sequence[float]) -> tuple[float, float, float, float] | None:
+    """Return the ends of two ranges of grades that look like two scales, such as 1 to 5 and 0 to 100; None if they do not.
+
+    >>> find_two_scales([1.0, 3.0, 80.0, 90.0]), find_two_scales([1.0, 20.0, 60.0, 90.0])
+    ((1.0, 3.0, 80.0, 90.0), None)
+    """
+    low, high = (sorted(v for v in values if (v > SMALL_SCALE) == above) for above in (False, True))
+    if len(low) < 2 or len(high) < 2 or high[0] - low[-1] < (high[-1] - low[0]) / 2:
+        return None
+    return low[0], low[-1], high[0], high[-1]
 
 
 def is_usual(scale: Scale) -> bool:

@@ -18,7 +18,7 @@ def describe_classifier(score: Float[np.ndarray, "item value"]) -> Float[np.ndar
     """Return the terms of an attribute classifier: splines of the logits of all values but the first, standardized.
 
     >>> describe_classifier(np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1], [0.3, 0.7]])).shape
-    (4, 2)
+    (4, 3)
     """
     n, columns = np.ones(len(score), dtype=np.int64), list[Float[np.ndarray, "item part"]]()
     for chance in score.T[1:]:

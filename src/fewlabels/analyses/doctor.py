@@ -15,6 +15,7 @@ from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
 from fewlabels.data.groups import everything, predicted
 from fewlabels.data.names import natural_order
+from fewlabels.data.numbers import as_float
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.propensities import find_signs
 from fewlabels.data.relation import Value
@@ -92,7 +93,7 @@ def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
     if not pool.has("agreement"):
         counted["l"] = pool.attribute(name) != pool.label
     if kind.is_numeric() or kind.is_boolean():
-        counted["o"] = pool.items[name].cast("float64") != pool.outcome()
+        counted["o"] = as_float(pool.items[name]) != pool.outcome()
     return {key: (pool.is_labelled() & differs.fill_null(True)).ifelse(1, 0).sum() for key, differs in counted.items()}
 
 

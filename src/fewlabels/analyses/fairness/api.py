@@ -111,7 +111,7 @@ class Fairness(Result):
 
     def say(self, gap: Gap) -> str:
         """Describe a gap in a sentence."""
-        return describe_gap(gap, self.whom, rope=self.rope, level=self.level)
+        return describe_gap(gap, self.whom, rope=self.rope, level=self.level, finite_pool=self.finite_pool)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
         """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
@@ -179,8 +179,9 @@ def fairness(
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
-        strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled
-    )
+        strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled,
+        finite_pool=finite_pool,
+    )  # fmt: skip
     rare = list_rare_warnings(strata, _count_wholes(sample, strata, names, asked))
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
     return Fairness(

@@ -103,9 +103,10 @@ class StrataDraws:
         return quantity.evaluate(group_or_rest(quantity.gather(self.masses), rest=rest))
 
     def value_pooled(self, rng: Rng, quantity: Quantity) -> Values:
-        """Evaluate the metric; curves that are partially pooled need no more of it."""
+        """Evaluate the metric; curves that are partially pooled need no more of it, selection rates have none."""
         values = self.value(quantity)
-        return values if self.pooled else pool_partially(rng, values)
+        is_drawn = quantity == RATES["selection-rate"] and not self.finite_pool
+        return values if self.pooled and not is_drawn else pool_partially(rng, values)
 
     def expect(self, quantity: Quantity) -> Values:
         """Evaluate the metric of expected numbers of positives: what depends on the chains, and nothing else."""

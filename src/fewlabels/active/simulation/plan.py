@@ -163,7 +163,7 @@ def _plan_comparison(counts: CountTable, posterior: Posterior, design: StudyDesi
     goal = design.goal
     assert isinstance(goal, CompareModels | BestModel)
     is_settled = goal.settled(posterior, np.random.default_rng(0))
-    needed = [0] * N_FUTURES if is_settled else list(goal.forecast(posterior).needed)
+    needed: list[int | None] = [0] * N_FUTURES if is_settled else list(goal.forecast(posterior).needed)
     return _summarize_futures(design, counts, needed, count_askable(goal, posterior))
 
 

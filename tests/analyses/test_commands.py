@@ -27,6 +27,8 @@ CASES = {
     "hidden labels": ("p.csv", RISK.drop(columns="y").assign(truth=["no", "yes", None, "yes"] * 6, predicted=["no", "yes"] * 12), ()),
     "a probability": ("p.csv", pd.DataFrame({"id": range(N), "predicted": ["x", "y"] * 12, "score": [0.1, 0.9] * 12}), ()),
     "no predictions": ("p.csv", pd.DataFrame({"id": range(N), "odds": [3.0, 9.5] * 12, "risk it": [0.1, 0.9] * 12}), ()),
+    "people": ("p.csv", RISK.rename(columns={":x: [red]": "applicant_race"}), ("--positive-score=-risk", "--positive=yes", "--label=y", "--threshold=0.6")),
+    "several models": ("p.csv", pd.DataFrame({"id": range(N), "predicted_old one": ["a", "b"] * 12, "predicted_new": ["a"] * N, "label": ["a", "b", None, "b"] * 6}), ()),
     "grades": ("p.csv", pd.DataFrame({"no": range(N), "g": [0.5, None] * 12, "all": ["u", "v", "w"] * 8}), ("--id=no", "--agreement=g")),
 }  # fmt: skip
 
@@ -52,6 +54,21 @@ def test_every_proposal_runs(
         monkeypatch.setattr(sys, "stdin", io.StringIO(""))  # whoever labels stops at once
         typed = type_in(*split_in_shell(line))
         assert typed.code == 0, (line, typed)
+
+
+def test_gaps_between_people_and_comparisons_of_models_are_proposed(type_in, tmp_path: Path) -> None:
+    for case, verb in (
+        ("people", "fewlabels fairness"),
+        ("several models", "fewlabels compare"),
+        ("two classes", None),
+    ):
+        name, frame, words = CASES[case]
+        path = tmp_path / name.replace("`", "").replace("$", "")
+        frame.to_csv(path, index=False)
+        lines = json.loads(type_in("doctor", path, *words, "--json", "-").out)["next"]
+        proposed = [line for line in lines if line.startswith(("fewlabels fairness", "fewlabels compare"))]
+        assert len(proposed) == (verb is not None)
+        assert all(line.startswith(str(verb)) for line in proposed)
 
 
 def test_a_column_with_the_predicted_classes_is_proposed_as_label(type_in, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.stats
 from rich.console import Console
 from scipy.special import expit
 
@@ -250,7 +251,7 @@ def test_bad_input_gets_wide_intervals(kind):
     if kind in said:
         assert any(said[kind] in warning for warning in found.warnings)
     if kind == "constant scores":
-        assert found.say(found.gap("tpr", "f" if found.reference == "m" else "m")).endswith(" exactly")
+        assert not any("exactly" in found.say(gap) for gap in found.gaps)
 
 
 def test_scores_of_the_other_class_are_noticed():
@@ -284,8 +285,44 @@ def test_a_single_person_does_not_stand_for_all_like_them():
         found = ask(pool, metrics=("selection-rate", "fpr"), reference="m", finite_pool=finite)
         rows = {row.metric: row for row in found.groups if row.group == "x"}
         assert (rows["selection-rate"].low == 1) == finite
-        assert finite or (rows["selection-rate"].low < 0.1 and rows["fpr"].low < 0.1)
+        jeffreys = scipy.stats.beta(1.5, 0.5).ppf(0.025)
+        assert finite or rows["selection-rate"].low == pytest.approx(jeffreys, abs=0.02)
+        assert finite or rows["fpr"].low < 0.2
         assert found.gap("fpr", "x").is_settled == finite
+
+
+def reject_all(pool):
+    """The same people with scores below the threshold."""
+    return change(pool, score_x=0.49 * pool["score_x"])
+
+
+def test_where_nobody_is_accepted_that_is_known_of_exactly_these_people_only():
+    """Of the population, the selection rate of a group of n has the Beta(1/2, n + 1/2) of Jeffreys' prior."""
+    pool = reject_all(make_people(n=60, n_labels=40))
+    metrics = ("selection-rate", "tpr", "fpr")
+    exact = ask(pool, metrics=metrics, finite_pool=True)
+    assert all(exact.say(gap).endswith("exactly") for gap in exact.gaps)
+    found = ask(pool, metrics=metrics)
+    for row in found.groups:
+        assert row.low < 0.001
+        assert row.high > 0.02
+        if row.metric == "selection-rate":
+            assert row.high == pytest.approx(scipy.stats.beta(0.5, row.n_items + 0.5).ppf(0.975), rel=0.1)
+    assert not any("exactly" in found.say(gap) for gap in found.gaps)
+    assert not any(gap.is_settled for gap in found.gaps)
+    assert any("in every group of these items; for the population" in said for said in found.warnings)
+
+
+def test_where_nobody_is_accepted_no_group_is_called_worse_than_another():
+    """The lowest of three rates that nothing is known of is far below the highest in nearly every draw, by chance alone."""
+    found = ask(reject_all(make_people(n=90, n_labels=40, groups=("f", "m", "x"))), metrics=("selection-rate",))
+    assert "not settled" in found.say_four_fifths(found.gap("selection-rate", "largest"))
+
+
+def test_labels_alone_do_not_call_equal_shares_exact_in_a_population():
+    pool = reject_all(make_people(n=60, n_labels=60))
+    said = [one.say(gap) for one in [ask(pool, metrics=("fpr",), method="frequency")] for gap in one.gaps]
+    assert any("how far they differ in the population, this method cannot tell" in sentence for sentence in said)
 
 
 def test_those_not_seen_count_for_one_person():
@@ -295,8 +332,7 @@ def test_those_not_seen_count_for_one_person():
     assert whole.size == pytest.approx(strata.size)
     unseen = expected_unseen(whole)
     assert np.bincount(whole.group, unseen) == pytest.approx([1, 1])
-    accepted = strata.n_items[strata.predicted == 1].sum() / strata.n_items.sum()
-    assert unseen[(whole.n_items == 0) & (whole.predicted == 1)] == pytest.approx([accepted] * 2)
+    assert unseen[(whole.n_items == 0) & (whole.predicted == 1)] == pytest.approx([0.5] * 2)
     assert not expected_unseen(strata).any()
 
 

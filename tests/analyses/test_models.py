@@ -5,10 +5,11 @@ import json
 import jsonschema_rs
 import numpy as np
 import pytest
+import scipy.stats
 from makers import make_models, make_pool
 
 import fewlabels as fl
-from fewlabels.analyses.models.sample_size import count_more_labels
+from fewlabels.analyses.models.sample_size import forecast_best, forecast_difference
 from fewlabels.reporting.schemas.verbs import schema
 
 
@@ -215,12 +216,62 @@ def test_a_comparison_is_shown_in_every_form(tmp_path):
 
 def test_more_labels_are_needed_for_smaller_differences():
     rng = np.random.default_rng(0)
-    counts = [
-        count_more_labels(rng.normal(mean, 0.02, 4000), rope=0.0, confidence=0.95, n_labels=40, n_open=10**6)
-        for mean in (0.05, 0.03, 0.015)
+    found = [
+        forecast_difference(rng.normal(mean, 0.02, 4000), rope=0.0, confidence=0.95, n_labels=40, n_open=10**5)
+        for mean in (0.03, 0.02, 0.01)
     ]
-    assert counts[0] < counts[1] < counts[2]
-    assert count_more_labels(rng.normal(0.001, 0.02, 4000), rope=0.0, confidence=0.95, n_labels=40, n_open=50) is None
+    assert found[0].n_more < found[1].n_more < found[2].n_more
+    few = forecast_difference(rng.normal(0.001, 0.02, 4000), rope=0.0, confidence=0.95, n_labels=40, n_open=20)
+    assert (few.n_more, few.high) == (None, None)
+
+
+def test_the_forecast_is_that_of_labels_as_they_come():
+    """Right or wrong with a flat prior, 30 labels seen: labels drawn from the posterior, and a look after each batch."""
+    rng, (a, b), rope = np.random.default_rng(0), (19.0, 13.0), 0.02
+    found = forecast_difference(2 * rng.beta(a, b, 4000) - 1, rope=rope, confidence=0.95, n_labels=30, n_open=4000)
+    steps = [0]
+    while steps[-1] < 4000:
+        steps.append(min(4000, steps[-1] + max(5, steps[-1] // 10)))
+    n, needed = np.array(steps[1:]), []
+    for p in rng.beta(a, b, 400):
+        right = rng.binomial(np.diff(steps), p).cumsum()
+        edges = [scipy.stats.beta(a + right, b + n - right).cdf((1 + x) / 2) for x in (-rope, rope)]
+        sure = np.maximum(np.maximum(edges[0], 1 - edges[1]), edges[1] - edges[0]) >= 0.95
+        needed.append(n[sure.argmax()] if sure.any() else np.inf)
+    low, middle, high = np.quantile(needed, [0.1, 0.5, 0.9], method="inverted_cdf")
+    assert found.n_more == pytest.approx(middle, rel=0.4, abs=5)
+    assert found.low <= low + 5
+    assert (found.high or np.inf) >= 0.6 * min(high, 1500)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_compare_status_and_plan_foresee_the_same(seed):
+    """One forecast behind three doors: what each says is in the range that the others state, and not far from it.
+
+    `compare` takes all items as one group, a session splits them by what the models predict: their posteriors differ a little.
+    """
+    pools, _ = make_models(seed, n=1500, labelled=0.06, skills=(0.72, 0.76))
+    goal = fl.CompareModels(rope=0.01)
+    row = fl.compare_models(pools, rope=0.01).list_differences()[0]
+    status = fl.Session.create(None, pools, goal=goal).status()
+    planned = fl.plan(pools, goal=goal)
+    said = status["labels_left"]
+    for n in (row.n_more, said["n_more"], status["answer"]["difference"]["n_more"]):
+        assert n == pytest.approx(planned.n_more, rel=0.5, abs=10)
+        assert planned.low <= n <= (planned.high or np.inf)
+    assert f"about {said['n_more']:,} more labels" in said["sentence"]
+    assert "eight in ten simulated futures" in fl.compare_models(pools, rope=0.01).sentence
+
+
+def test_what_finds_the_best_of_two_is_at_most_what_tells_them_apart():
+    """Within the rope of the best is a weaker claim than a difference beyond it, or within it."""
+    drawn = np.random.default_rng(0).normal([0.80, 0.82], 0.02, (4000, 2))
+    choices = {"rope": 0.01, "confidence": 0.95, "n_labels": 40, "n_open": 2000}
+    best = forecast_best(drawn, **choices)
+    apart = forecast_difference(drawn[:, 1] - drawn[:, 0], **choices)
+    assert best.n_more <= (apart.n_more or np.inf)
+    whole = forecast_best(drawn, **choices | {"n_open": 30}, finite_pool=True)
+    assert None not in whole.needed, "all labels leave nothing uncertain"
 
 
 def test_unpaired_tables_are_counted_together_and_said_to_need_labels_of_both():

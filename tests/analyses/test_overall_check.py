@@ -143,6 +143,18 @@ def test_a_model_within_chance_of_the_labels_is_shown_as_it_is():
     assert check_overall(grouped([53.0, 54.0, 55.0]), Estimate(0.9, 0.8, 0.97), NONE_AT_RANDOM) is None
 
 
+def test_a_figure_that_is_moved_within_the_interval_is_said_to_be_moved():
+    """Shares of .83, .87 and .87 against .9: within two standard errors, beyond one."""
+    model = Estimate(0.9, 0.8, 0.97)
+    found = check_overall(grouped([50.0, 52.0, 52.0]), model, NONE_AT_RANDOM)
+    assert not found.disagrees
+    assert found.shown.mean < 0.9 - 0.0005
+    assert f"the overall figure, {found.shown.mean:.3f}" in found.warning
+    assert (
+        "lies between that of the model, 0.900 [0.800, 0.970], and what the 180 labels of all groups" in found.warning
+    )
+
+
 def test_a_few_labels_tell_nothing_of_a_precise_model():
     """Three labels in each group have an error of 14 points, and the model one of one."""
     found = check_overall(grouped([1.0, 2.0, 2.0], (3, 3, 3)), Estimate(0.9, 0.88, 0.92), NONE_AT_RANDOM)

@@ -306,3 +306,24 @@ def read_report(path: Path) -> dict[str, tuple[float, ...]]:
     rows = re.findall(r'<tr[^>]*data-group="([^"]*)">(.*?)</tr>', path.read_text(), flags=re.DOTALL)
     values = {group: [float(v) for v in re.findall(r'<data value="([^"]*)">', cells)] for group, cells in rows}
     return {group: tuple(found[:3] if group == "overall" else found[1:4]) for group, found in values.items()}
+
+
+class TestConfusion:
+    def test_the_matrix_is_printed_as_json_has_it(self, type_in: Type, file: Path) -> None:
+        words = ("assess", file, "--metric", "confusion")
+        out, matrix = type_in(*words).out, json.loads(type_in(*words, "--json", "-").out)["matrix"]
+        table = out[out.index("P(true class | predicted)") :].splitlines()
+        assert table[1].split() == ["predicted", "cat", "dog", "emu"]
+        shown = {line.split()[0]: re.findall(r"(\d\.\d{3}) ±", line) for line in table[2:5]}
+        for entry in matrix:
+            assert shown[entry["predicted"]][["cat", "dog", "emu"].index(entry["label"])] == f"{entry['mean']:.3f}"
+        markdown = type_in(*words, "--markdown", "-").out
+        assert all(f"{entry['mean']:.3f} ±" in markdown for entry in matrix)
+
+    def test_of_groups_the_largest_confusions_are_listed(self, type_in: Type, file: Path) -> None:
+        words = ("assess", file, "--metric", "confusion", "--by", "site")
+        out, matrix = type_in(*words).out, json.loads(type_in(*words, "--json", "-").out)["matrix"]
+        worst = max((entry for entry in matrix if entry["label"] != entry["predicted"]), key=lambda e: e["mean"])
+        table = out[out.index("P(true class | predicted), largest of 12 confusions") :].splitlines()
+        assert table[1].split()[:4] == ["site", "predicted", "true", "class"]
+        assert table[2].split()[:4] == [worst["group"], worst["predicted"], worst["label"], f"{worst['mean']:.3f}"]

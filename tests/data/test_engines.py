@@ -38,6 +38,7 @@ def table() -> pa.Table:
     columns |= {f"q_{c}": p.tolist() for c, p in zip("abc", rng.dirichlet([2, 2, 2], N).T, strict=True)}
     columns["chance"] = rng.uniform(0.01, 0.99, N).tolist()
     columns["y"] = [int(rng.random() < c) if rng.random() < 0.3 else None for c in columns["chance"]]
+    columns["passed"] = [bool(g < 0.7) if g < 0.5 or g > 0.8 else None for g in rng.random(N)]
     columns["grade"] = [float(g) if g < 0.5 else None for g in rng.random(N)]
     return pa.table(columns)
 
@@ -105,6 +106,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "surface": lambda s: fl.surface(some(s), attributes=("sex", "age")).to_dict(),
     "rate": lambda s: fl.rate(
         some(s, "id", "chance", "sex", "grade", agreement="grade"), grade="grade", judge="chance", by="sex", n_draws=200
+    ).to_dict(),
+    "rate, passed or failed": lambda s: fl.rate(
+        s.select(["id", "chance", "sex", "passed"]), grade="passed", judge="chance", by="sex", n_draws=200
     ).to_dict(),
     "labels brought along": join,
     "label": label,

@@ -277,3 +277,17 @@ def test_kappa_of_votes_that_all_agree_is_at_most_one_whatever_the_rounding():
         found = measure_agreement(given, seed=seed)
         assert found is not None
         assert found.low <= found.kappa <= found.high <= 1.0
+
+
+@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("accuracy", [0.99, 0.95])
+def test_kappa_is_covered_also_where_the_few_votes_there_are_all_agree(n, accuracy):
+    """Two classes, equally frequent: kappa is 1 − 4 a (1 − a). Of 200 intervals, fewer than 177 cover once in 3,000."""
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(200):
+        truth = rng.integers(0, 2, (n, 1))
+        votes = np.where(rng.random((n, 2)) < accuracy, truth, 1 - truth)
+        found = measure_agreement(make_vote_matrix(votes, k=2))
+        covered += found.low <= 1 - 4 * accuracy * (1 - accuracy) <= found.high
+        assert found.low < 0.95
+    assert covered >= 177

@@ -62,6 +62,8 @@ def test_a_session_of_grades_is_settled_after_about_as_many_as_were_foreseen() -
     session, table = start(None, n_graded=30)
     foreseen = session.status()["labels_left"]
     assert foreseen["n_more"] is not None
+    assert "mean grade of every group" in foreseen["sentence"]
+    assert "accuracy" not in foreseen["sentence"] + session.status()["answer"]["sentence"]
     n = 0
     while not session.is_settled and n < 600:
         session.tell({item: table["truth"][int(item)] for item in session.ask(10)})

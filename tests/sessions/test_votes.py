@@ -41,6 +41,18 @@ def work(session, truth, rounds, people=SKILL, n=5, seed=1):
             session.tell(said, who=who)
 
 
+def test_that_labels_left_are_not_predicted_with_votes_is_said(type_in, tmp_path):
+    session, truth = start(tmp_path / "s.db")
+    work(session, truth, 2)
+    left = session.status()["labels_left"]
+    session.close()
+    assert (left["n_more"], left["runs"]) == (None, 0)
+    assert "is not predicted where several people label each item" in left["sentence"]
+    assert "is not predicted where several people" in type_in("status", "--session", tmp_path / "s.db").out
+    alone, truth = start(votes=1)
+    assert alone.status()["labels_left"]["runs"] > 0
+
+
 # -- who gets what --------------------------------------------------------------------------------------------
 
 

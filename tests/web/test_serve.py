@@ -126,6 +126,23 @@ def test_sessions_that_cannot_be_served_are_named_and_left_out(tmp_path: Path) -
     assert "no predictions found" in reasons[2]
 
 
+def test_a_session_of_other_columns_than_those_recognised_says_how_to_serve_it(tmp_path: Path) -> None:
+    """The file has a column `predicted` too, so it can be read, but not as the predictions of this session."""
+    path = tmp_path / "two.csv"
+    pd.DataFrame(make_pool("two")).assign(machine=["no", "yes", "yes"] * 2).to_csv(path, index=False)
+    pool = fl.Predictions.read(path, predicted="machine")
+    with fl.Session.create(path.with_suffix(".db"), pool, goal=fl.Estimate(), prior=fl.flat()):
+        pass
+    with ExitStack() as stack:
+        sessions, (reason,) = open_sessions(find_sessions(str(tmp_path)), LabellingRules(), Columns(), stack)
+    assert not sessions
+    assert "was made from other predictions" in reason
+    assert (
+        f"serve this session alone with: fewlabels label FILE --session {path.with_suffix('.db')} and these options"
+        in reason
+    )
+
+
 def test_a_folder_in_which_no_session_can_be_served_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "note.db").write_text("milk, eggs")
     with pytest.raises(InputError, match="none of its sessions can be served"):

@@ -27,6 +27,7 @@ from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.calibrated.prior import Calibrated
 from fewlabels.models.earlier import FromEarlier
 from fewlabels.models.earlier_labels import list_evidence
+from fewlabels.models.earlier_predictions import EarlierPredictions
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, pseudo_counts
@@ -144,6 +145,7 @@ class Assessment(Result):
         evidence = self._list_evidence()
         if evidence is not None:
             plain["evidence"] = evidence
+        plain["predictions"] = EarlierPredictions.count(self.tally).to_dict()
         if self.posterior.trust is not None:
             plain["trust"] = self.posterior.trust.to_dict(self.level)
         if self.imputed is not None:

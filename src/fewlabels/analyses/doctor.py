@@ -14,7 +14,9 @@ from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
 from fewlabels.data.groups import everything, predicted
+from fewlabels.data.model_join import read_wide
 from fewlabels.data.names import natural_order
+from fewlabels.data.numbers import as_float
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.propensities import find_signs
 from fewlabels.data.relation import Value
@@ -22,6 +24,13 @@ from fewlabels.data.roles import is_recognised
 from fewlabels.data.tables import read_columns
 from fewlabels.errors import InputError, choose_words
 
+MAX_PEOPLE = 20  # largest number of groups of people that is suggested for fairness
+PEOPLE = re.compile(
+    r"(.*_)?(sex|gender|race|ethnic(ity|_group)?|age_?(group|band|range|bracket)?|religion|nationality|native_country|disability|"
+    r"marital(_status)?|youth|orientation)(_.*)?",
+    re.IGNORECASE,
+)  # usual names of attributes of people
+WIDE = "predicted_"  # prefix of the columns of several models
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
 # Usual names of true answers and of metrics: to group by them would select items by the result.
 ANSWERS = re.compile(
@@ -92,9 +101,7 @@ def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
     if not pool.has("agreement"):
         counted["l"] = pool.attribute(name) != pool.label
     if kind.is_numeric() or kind.is_boolean():
-        value = pool.items[name]  # PostgreSQL casts no boolean to a float
-        number = value.ifelse(1.0, 0.0) if kind.is_boolean() else value.cast("float64")
-        counted["o"] = number != pool.outcome()
+        counted["o"] = as_float(pool.items[name]) != pool.outcome()
     return {key: (pool.is_labelled() & differs.fill_null(True)).ifelse(1, 0).sum() for key, differs in counted.items()}
 
 
@@ -131,6 +138,7 @@ def _diagnose_unreadable(source: Any, words: Mapping[str, Any], error: InputErro
     likely = [name for name, kind in columns.items() if kind.startswith("float")]
     tries = [{**words, "positive_score": column} for column in likely[:3]]
     lines = tuple(_doctor_command(source, one) for one in tries if _is_readable(source, one))
+    lines = (*_suggest_models(source), *lines)
     named = name_source(source)
     made = record(named, inputs=(named,) if isinstance(source, str | Path) else ())
     return Diagnosis(named, columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines, made)
@@ -190,7 +198,28 @@ def _suggest_commands(pool: Predictions, attributes: dict[str, int], words: Mapp
         lines.append(f"fewlabels label {file} --session {_free_name()} {_suggest_goal(pool, column)} --terminal")
     if column:
         lines.append(f"{head} --by {column}")
-    return (*lines, *suggest_rating(pool, column))
+    return (*lines, *_suggest_fairness(pool, attributes, file), *suggest_rating(pool, column))
+
+
+def _suggest_fairness(pool: Predictions, attributes: dict[str, int], file: str) -> tuple[str, ...]:
+    """Suggest gaps between groups of people, where a column is named like an attribute of people and the model is binary."""
+    if not pool.has("predicted") or pool.has("agreement") or len(pool.classes) != 2 or pool.positive is None:
+        return ()
+    named = (name for name, n in attributes.items() if n <= MAX_PEOPLE and PEOPLE.fullmatch(name))
+    by = next((text for text in map(format_group, named) if text is not None), None)
+    return () if by is None else (f"fewlabels fairness {file} --by {by} --html fairness.html",)
+
+
+def _suggest_models(source: Any) -> tuple[str, ...]:
+    """Suggest the comparison of the models of a wide table: `predicted_old`, `predicted_new`."""
+    names = [name.removeprefix(WIDE) for name in read_columns(source) if name.startswith(WIDE) and name != WIDE]
+    if len(names) < 2 or any("," in name for name in names):
+        return ()
+    try:
+        read_wide(source, names)
+    except InputError:
+        return ()
+    return (f"fewlabels compare {format_file(source)}{format_options({'models': names})} --html models.html",)
 
 
 def _free_name() -> str:

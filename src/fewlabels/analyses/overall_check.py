@@ -24,6 +24,7 @@ from fewlabels.models.posterior import Posterior
 FEWEST = 5  # labels of a sample that is used
 PRECISE = 1.5  # standard deviations of the model that the standard error of the second check may have at most
 EDGE = 1e-6
+ROUNDING = 0.0005  # half of the last digit that is printed
 UNEVEN = (
     "propensities differ, so the overall figure comes from labels weighted by them; figures of groups count labels as drawn at "
     "random within their group"
@@ -73,12 +74,24 @@ class OverallCheck:
         return not self.sample.low <= self.model.mean <= self.sample.high
 
     @property
+    def has_moved(self) -> bool:
+        """Does what is shown differ from the model's figure by more than rounding?"""
+        pairs = zip(_list_ends(self.shown), _list_ends(self.model), strict=True)
+        return any(abs(shown - by_model) >= ROUNDING for shown, by_model in pairs)
+
+    def _describe_move(self) -> str:
+        return (
+            f"the overall figure, {_say(self.shown)}, lies between that of the model, {_say(self.model)}, and what the {self.n:,} "
+            f"labels {self.how}, show, {_say(self.sample)}: they differ by more than a standard error, and no more than chance allows"
+        )
+
+    @property
     def warning(self) -> str | None:
-        """A warning that says why the interval is wider than the model's."""
+        """A warning that says why the figure is not the model's, or its interval wider."""
         if self.shown == self.sample:
             return f"{UNEVEN}; by the model it would be {_say(self.model)}"
         if not self.disagrees:
-            return None
+            return self._describe_move() if self.has_moved else None
         return (
             f"the overall figure by the model, {_say(self.model)}, is contradicted by the {self.n:,} labels {self.how}, "
             f"which show {_say(self.sample)}; the interval spans both: groups with few labels differ from what scores "
@@ -183,6 +196,10 @@ def _expect_without_own_label(posterior: Posterior, sample: Sample) -> Float[np.
     cell = posterior.evaluation.tally.assign_cells(posterior.metric.splits)[1][sample.entry]
     alpha, beta = belief.alpha[cell] - sample.right, belief.beta[cell] - (1 - sample.right)
     return np.maximum(alpha, EDGE) / (np.maximum(alpha, EDGE) + np.maximum(beta, EDGE))
+
+
+def _list_ends(found: Estimate) -> tuple[float, float, float]:
+    return found.mean, found.low, found.high
 
 
 def _say(found: Estimate) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from fewlabels.analyses.provenance import digest_counts
+from fewlabels.analyses.earlier_check import warn_earlier
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
 LONG_NAME = 50  # characters; of longer names only two are listed
 WIDE = 0.5  # interval width from which no conclusion is possible
-EARLIER_LABELS = "the prior is an earlier assessment: none of its labels may be among these, or they count twice"
-SAME_PREDICTIONS = (
-    "the prior is an earlier assessment of these same predictions (their fingerprint is the same): labels that it had and that are "
-    "here too count twice; give only the new labels, or assess all of them with {calibrated}"
-)
-LACKS_LABELS = (
-    "the earlier assessment does not say which scores its labels had (an earlier version wrote it, or its labels were votes, or its "
-    "prior is smooth): its groups count as independent, and the interval of the overall estimate may be too narrow; assess its "
-    "labels again and save the JSON anew"
-)
 SCORES_TRUSTED = (
     "the scores prior trusts the scores in groups whose labels show no mistake: if the model is overconfident, "
     "their intervals are too narrow; {flat} does not use the scores"
@@ -65,13 +55,14 @@ def collect_warnings(
     if metric is selection_rate:
         return ()
     if not tally.n_labels.any():
-        return ("no item is labelled: every number here comes from the prior alone",)
+        about = () if earlier is None else warn_earlier(earlier, tally, metric)
+        return ("no item is labelled: every number here comes from the prior alone", *about)
     return (
         *_warn_unlabelled(rows, learned=posterior.trust is not None, scored=bool(tally.bins)),
         *_warn_undefined(metric, posterior, rows, m),
         *(_warn_macro(metric, tally) if isinstance(metric, ClassRate) else ()),
         *(_warn_wide(rows) if metric.is_share else ()),
-        *(() if earlier is None else _warn_earlier(earlier, tally)),
+        *(() if earlier is None else warn_earlier(earlier, tally, metric)),
         *(
             (SCORES_TRUSTED.format(flat=format_option("prior", "flat")),)
             if posterior.trust is None and _is_overconfident_prior(posterior)
@@ -83,13 +74,6 @@ def collect_warnings(
         *_warn_few_draws(posterior),
         *_warn_fit(posterior),
     )
-
-
-def _warn_earlier(earlier: "FromEarlier", tally: CountTable) -> list[str]:
-    """Warn of labels that may count twice, and of what the earlier assessment lacks."""
-    same = earlier.fingerprint == digest_counts(tally)
-    twice = SAME_PREDICTIONS.format(calibrated=format_option("prior", "calibrated")) if same else EARLIER_LABELS
-    return [twice, LACKS_LABELS] if earlier.lacks_labels else [twice]
 
 
 def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool) -> list[str]:

@@ -106,9 +106,9 @@ def _open_session(path: Path, rules: LabellingRules, columns: Columns, stack: Ex
     file = find_predictions(path, source)
     try:
         pool = columns.read(str(file))
+        session = stack.enter_context(Session.open(path, pool))
     except InputError as error:
-        raise InputError(f"{error}; if only this session needs column options, {_advise_alone(path)}") from None
-    session = stack.enter_context(Session.open(path, pool))
+        raise InputError(f"{error}; if it was started with column options that the other sessions do not need, {_advise_alone(path)} and these options") from None  # fmt: skip
     return ServedSession(LabellingService(session, rules, folder=MediaFolder(file.parent)), keys)
 
 

@@ -9,10 +9,12 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.cli.console import escape
 from fewlabels.errors import count
+from fewlabels.reporting.confusion_rows import tabulate_confusion
 from fewlabels.reporting.summaries import describe_size
 from fewlabels.text import format_probability
 
 MAX_SHOWN = 25
+NAMES = ("predicted", "true class")  # columns of names in a confusion matrix
 
 
 def print_assessment(out: Console, a: Assessment) -> None:
@@ -29,6 +31,19 @@ def print_assessment(out: Console, a: Assessment) -> None:
         out.print(_make_table(a, rows[:MAX_SHOWN]))
     if len(rows) > MAX_SHOWN:
         out.print(f"… and {count(len(rows) - MAX_SHOWN, 'more group')}; --json or --html has them all")
+    if a.matrix:
+        _print_confusion(out, a)
+
+
+def _print_confusion(out: Console, a: Assessment) -> None:
+    title, (header, rows) = tabulate_confusion(a)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in header:
+        table.add_column(escape(name), justify="left" if name in (a.by, *NAMES) else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    out.print(escape(title))
+    out.print(table)
 
 
 def _make_table(a: Assessment, rows: tuple[Row, ...]) -> Table:

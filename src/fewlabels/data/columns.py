@@ -23,6 +23,7 @@ from fewlabels.data.column_names import (
     SCORE,
 )
 from fewlabels.data.names import as_name, natural_order
+from fewlabels.data.numbers import as_float
 from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import SuggestedColumns, assign_suggested
@@ -165,7 +166,7 @@ def _derive_multiclass(
 def _list_probability_columns(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
     """Return the user's probability columns by class, also of a column of lists."""
     if roles.scores_list is None:
-        return {name: table[column].cast("float64") for name, column in roles.scores.items()}
+        return {name: as_float(table[column]) for name, column in roles.scores.items()}
     column = table[roles.scores_list]
     shortest, longest = fetch_arrow(engine,
         table.aggregate(low=column.length().min(), high=column.length().max())

@@ -15,6 +15,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.label_context import note_other_values
 from fewlabels.data.names import as_name
+from fewlabels.data.numbers import as_float
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, is_recognised, list_prefixed, resolve_roles
 from fewlabels.data.suggestions import SuggestedColumns
 from fewlabels.errors import InputError, format_option, quote_name
@@ -283,5 +284,5 @@ def _fill_missing(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
     """Fill missing labels with the old ones; if the types differ, both are cast to class names or numbers."""
     if answer.type().is_boolean() and old.type().is_boolean():
         return answer.fill_null(old)
-    answer, old = (as_name(v) if role == "label" else v.cast("float64") for v in (answer, old))
+    answer, old = (as_name(v) if role == "label" else as_float(v) for v in (answer, old))
     return answer.fill_null(old)

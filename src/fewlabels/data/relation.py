@@ -16,6 +16,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.engine_errors import explain_engine_errors
 from fewlabels.data.names import as_name
+from fewlabels.data.numbers import as_float
 from fewlabels.data.query_results import fetch_arrow
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
@@ -47,7 +48,7 @@ class Relation:
 
     def number(self, name: str) -> Value:
         """A column as float; NaN becomes null."""
-        value = self.items[name].cast("float64")
+        value = as_float(self.items[name])
         return value.isnan().ifelse(ibis.null("float64"), value)
 
     def row(self) -> Value:

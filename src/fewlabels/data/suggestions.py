@@ -16,6 +16,7 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
 from fewlabels.data.names import as_name
+from fewlabels.data.numbers import as_float
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
 from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import format_option, join_names
@@ -71,7 +72,7 @@ class SuggestedColumns:
 
     def find_range(self, value: ir.Value) -> tuple[float, float, int]:
         """Return minimum, maximum and the number of missing values of a suggested column."""
-        number = value.cast("float64")
+        number = as_float(value)
         gaps = (number.isnull() | number.isnan()).ifelse(1, 0).sum()
         kept = number.nullif(float("nan"))
         found = self.engine.to_pyarrow(self.table.aggregate(low=kept.min(), high=kept.max(), gaps=gaps)).to_pylist()[0]
@@ -142,7 +143,7 @@ def _find_misfit(columns: SuggestedColumns, found: Mapping[str, str], *, is_know
     """Return why columns whose names suggest class probabilities cannot be that; None if they can."""
     if not is_known:
         return "their names are not those of the predicted classes"
-    low, high, gaps = columns.find_range(reduce(add, (columns.table[name].cast("float64") for name in found.values())))
+    low, high, gaps = columns.find_range(reduce(add, (as_float(columns.table[name]) for name in found.values())))
     if gaps or not (low >= 1 - SUM_TOLERANCE and high <= 1 + SUM_TOLERANCE):
         return (
             "some are missing" if gaps else f"the sum of a row should be 1, and lies between {low:.3g} and {high:.3g}"

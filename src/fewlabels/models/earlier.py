@@ -19,6 +19,7 @@ from fewlabels.errors import InputError, did_you_mean, format_option, join_names
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.calibrated.prior import fit_calibrated
 from fewlabels.models.earlier_labels import EarlierLabels
+from fewlabels.models.earlier_predictions import EarlierPredictions
 from fewlabels.models.priors import EDGE, Flat, PriorFit, pseudo_counts, to_conjugate
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class FromEarlier:
     labels: EarlierLabels | None = None  # None where cells are independent
     lacks_labels: bool = False  # should it have had them?
     fingerprint: str | None = None  # of the earlier predictions
+    predictions: EarlierPredictions | None = None  # what they look like; None in files of earlier versions
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -101,12 +103,15 @@ def from_earlier(earlier: Any, discount: float = 1.0) -> FromEarlier:
     found = _read(earlier)
     belief = found.belief
     counts = dict(zip(belief.cells, belief.counts, strict=True))
-    rows = found.evidence
+    rows, seen = found.evidence, found.predictions
     return FromEarlier(
         counts, found.by, belief.reads, belief.outcomes, float(discount),
         labels=None if rows is None else EarlierLabels(*(tuple(getattr(row, name) for row in rows) for name in EarlierLabels.__dataclass_fields__)),
         lacks_labels=rows is None and found.prior not in ("flat", "scores", None),
         fingerprint=found.provenance.fingerprint if found.provenance else None,
+        predictions=None if seen is None else EarlierPredictions(
+            tuple(seen.predicted.items()), tuple(seen.groups.items()), seen.ranges, seen.scores
+        ),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from fewlabels.data.documents.parsing import Schema, check, parse_any, read_file
 from fewlabels.errors import InputError, choose_words
 
 MAX_PSEUDO_COUNT = 1e15  # largest pseudo-count of a cell
+ItemCount = Annotated[int, Field(ge=0, le=MAX_PSEUDO_COUNT)]
 PseudoCount = Annotated[float, Field(ge=0, le=MAX_PSEUDO_COUNT)]
 
 
@@ -45,6 +46,22 @@ class EarlierRow(Schema):
     labels: dict[str, PseudoCount]
 
 
+class EarlierCounts(Schema):
+    """Counts of the predictions of the earlier assessment."""
+
+    predicted: dict[str, ItemCount]
+    groups: dict[str, ItemCount]
+    ranges: tuple[str, ...]
+    scores: tuple[tuple[ItemCount, ...], ...]
+
+    @model_validator(mode="after")
+    def _require_shape(self) -> "EarlierCounts":
+        n_rows, n = len(self.groups) if self.ranges else 0, len(self.ranges)
+        if len(self.scores) != n_rows or any(len(row) != n for row in self.scores):
+            raise ValueError(f"scores should have {n_rows} rows of {n} numbers")
+        return self
+
+
 class EarlierProvenance(Schema):
     """What the earlier assessment was made from."""
 
@@ -58,6 +75,7 @@ class EarlierAssessment(Schema):
     belief: EarlierBelief
     prior: str | None = None
     evidence: tuple[EarlierRow, ...] | None = None
+    predictions: EarlierCounts | None = None  # absent in files of earlier versions
     provenance: EarlierProvenance | None = None
 
 

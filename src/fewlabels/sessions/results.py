@@ -33,6 +33,10 @@ from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import SessionState
 from fewlabels.sessions.store import EventStore
 
+VOTES_NOT_FORECAST = (
+    "how many more items the goal takes is not predicted where several people label each item, because their mistakes are not "
+    f"simulated; {choose_words('plan', 'fl.plan')} says how many it would take if every label were right"
+)
 PLAN_LABELS = "fewlabels.active.simulation.plan:plan_labels"  # imported on use: compiled code is slow to import
 
 
@@ -115,10 +119,12 @@ def describe_labels_left(
 ) -> dict[str, Any] | None:
     """Return, as a result of a session, how many more labels settle the goal, as `plan` has it; None if none is left.
 
-    Uncertain labels (votes) are not simulated.
+    Uncertain labels (votes) are not simulated, and that is said.
     """
-    if posterior.parts or posterior.models is not None or not (posterior.left.any() or posterior.pending.any()):
+    if not (posterior.left.any() or posterior.pending.any()):
         return None
+    if spec.design.votes > 1:
+        return {**dict.fromkeys(("n_more", "low", "high", "p_settled")), "runs": 0, "sentence": VOTES_NOT_FORECAST}
     return cache.remember("labels left", snapshot, lambda: _predict_labels_left(spec, posterior))
 
 

@@ -25,6 +25,7 @@ from fewlabels.metrics.metric import METRICS, Cost
 from fewlabels.models.calibrated.prior import Calibrated
 from fewlabels.models.earlier import FromEarlier
 from fewlabels.models.earlier_labels import EarlierLabels
+from fewlabels.models.earlier_predictions import EarlierPredictions
 from fewlabels.models.priors import Flat, FromScores
 from fewlabels.models.smooth import Smooth
 
@@ -32,7 +33,7 @@ SERIALIZABLE = {
     kind.__name__: kind
     for kind in (
         BestModel, Compare, CompareModels, Disagreement, Estimate, Explore, FairnessGap, FindBest, FindWorst, LeastCertain, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
-        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, EarlierLabels, FromScores, Calibrated, Smooth,
+        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, EarlierLabels, EarlierPredictions, FromScores, Calibrated, Smooth,
     )
 }  # fmt: skip
 

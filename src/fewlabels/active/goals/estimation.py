@@ -97,9 +97,7 @@ class Estimate:
             "width": self.width, "n_groups_open": int(is_open.sum()), "unseen": inspection.unseen,
             "widest": {"group": belief.groups[widest], "low": float(low[widest]), "high": float(high[widest])},
         }  # fmt: skip
-        said = (
-            f"{belief.metric.name} of every group is known to within ±{self.width / 2:.3g}{_describe_seen(inspection)}"
-        )
+        said = f"{self.metric.name} of every group is known to within ±{self.width / 2:.3g}{_describe_seen(inspection)}"
         if is_open.any():
             at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
             said = f"groups not known to within ±{self.width / 2:.3g} yet: {is_open.sum():,} of {len(width):,}; {at}"

@@ -3,12 +3,13 @@
 A custom goal is an object with a name, a metric and three methods.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.data.counts import CountTable
 from fewlabels.data.groups import Groups
 from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.randomness import Rng
@@ -124,7 +125,7 @@ def name_undefined(belief: Posterior) -> str | None:
 def describe(goal: Goal, belief: Posterior, rng: Rng) -> GoalStatus:
     """Return the status of a goal; without a `describe` method, build it from the answer."""
     if hasattr(goal, "describe"):
-        said: GoalStatus = goal.describe(belief, rng)
+        said: GoalStatus = word_for_grades(goal, belief.evaluation.tally).describe(belief, rng)  # type: ignore[attr-defined]
         return said
     answer, settled = goal.answer(belief, rng), goal.settled(belief, rng)
     mean, (low, high) = answer.mean(), answer.interval(belief.level)
@@ -140,6 +141,13 @@ def explain_exhausted_goal(goal: Goal, belief: Posterior) -> str | None:
     if belief.left.any() or belief.pending.any():
         return None
     return f"nothing is left to ask, and the goal is not settled: {get_remedy(goal)}"
+
+
+def word_for_grades(goal: Goal, tally: CountTable) -> Goal:
+    """Return the goal as it is described: of grades, `accuracy` is called what it is, their mean."""
+    if not tally.graded or goal.metric is not accuracy or not is_dataclass(goal):
+        return goal
+    return cast("Goal", replace(goal, metric=replace(accuracy, name="mean grade")))
 
 
 def get_aim(goal: Goal) -> str:

@@ -23,9 +23,12 @@ from fewlabels.analyses.models.estimates import (
     compare_scope,
     describe_best,
     describe_estimated_difference,
+    forecast_best_model,
+    forecast_pair,
     list_figures,
 )
 from fewlabels.analyses.models.pair_counts import PairCounts
+from fewlabels.analyses.models.sample_size import MIN_LABELS, LabelForecast
 from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.difference import NOT_SETTLED, require_rope
 from fewlabels.distributions.draws import Draws
@@ -36,7 +39,6 @@ from fewlabels.metrics.metric import accuracy
 from fewlabels.models.joint_outcomes.posterior import JointPosterior
 from fewlabels.models.posterior import Posterior
 
-MIN_LABELS = 10  # labels where models disagree, before which no verdict is promised
 MIN_INTEREST = 0.02  # weight of a pair of models that is nearly decided
 REMEDY = "choose another rope, or ask for less confidence"
 
@@ -99,6 +101,11 @@ class CompareModels:
             {"models": list_figures(joint, belief.level), "rope": self.rope, "difference": row.to_dict()},
         )
 
+    def forecast(self, belief: Posterior) -> LabelForecast:
+        """Forecast how many more labels settle it, as a comparison of these models does."""
+        joint = find_joint(self.name, belief)
+        return forecast_pair(joint, self.find_pair(joint), rope=self.rope, confidence=self.confidence)
+
     def find_pair(self, joint: JointPosterior) -> tuple[int, int]:
         """Return the places of the two models."""
         if self.a is None or self.b is None:
@@ -157,6 +164,11 @@ class BestModel:
         return GoalStatus(
             is_settled, said, {"models": figures, "rope": self.rope, "best": joint.models[chosen], "p_within_rope": p}
         )
+
+    def forecast(self, belief: Posterior) -> LabelForecast:
+        """Forecast how many more labels settle it."""
+        joint = find_joint(self.name, belief)
+        return forecast_best_model(joint, rope=self.rope, confidence=self.confidence)
 
 
 def _require_choices(goal: Any) -> None:

@@ -16,7 +16,7 @@ from fewlabels.active.policies import choose_groups
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.models.estimates import compare_scope
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
+from fewlabels.distributions.budgets import N_DRAWS_SIMULATED
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.inference import infer
 from fewlabels.models.joint_outcomes.posterior import JointPosterior
@@ -190,13 +190,3 @@ class ModelReplay:
             "correct": float(max(chances, key=lambda word: chances[word]) == verdict), "error": abs(row.mean - true),
             "coverage": float(row.low - ROUNDING <= true <= row.high + ROUNDING), "width": row.high - row.low,
         }  # fmt: skip
-
-
-def replay_models(rng: Rng, posterior: Posterior, design: StudyDesign) -> int | None:
-    """Replay one future of labels on which models are compared; return how many settle the goal, None if all do not."""
-    joint = find_joint(design.goal.name, posterior)
-    run = ModelReplay(ModelReplayPool.from_posterior(rng, joint), design, N_DRAWS_ROUGH)
-    for n, after in run.label_in_batches(rng):
-        if run.goal.settled(after, rng):
-            return n
-    return None

@@ -14,19 +14,20 @@ from jaxtyping import Int
 from joblib import delayed
 
 from fewlabels.active.acquisition import Policy
-from fewlabels.active.goals.goal import Goal, get_aim, get_stated_metric, require_enough_groups
+from fewlabels.active.goals.goal import Goal, get_aim, get_stated_metric, require_enough_groups, word_for_grades
+from fewlabels.active.goals.models import BestModel, CompareModels
 from fewlabels.active.model_design import design_for_models
 from fewlabels.active.parsing import resolve_design
 from fewlabels.active.policies import name_policy
 from fewlabels.active.simulation.grade_forecast import find_grade_forecast
 from fewlabels.active.simulation.labelled_pool import LabelledPool
-from fewlabels.active.simulation.model_replay import replay_models
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.plan_result import Plan
 from fewlabels.active.simulation.quick_forecast import count_roughly
 from fewlabels.active.simulation.replay import ReplayRun, count_askable
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.models.checks import check_predictions
+from fewlabels.analyses.models.sample_size import N_FUTURES, summarize_needed
 from fewlabels.analyses.provenance import record
 from fewlabels.analyses.requirements import count_for, require_answerable, require_roles
 from fewlabels.data.aggregate import aggregate_pool
@@ -42,7 +43,6 @@ from fewlabels.models.blas import use_one_thread
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
-from fewlabels.text import round_up_count
 
 ProgressCallback = Callable[[int, int], None]
 CHECK_RESOLUTION = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
@@ -98,7 +98,7 @@ def plan(
     bins: Bins, str or int
         Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
     runs: int
-        Number of simulated futures.
+        Number of simulated futures; of several models, a thousand that cost nothing are drawn instead.
     seed: int
         Seed of the random draws.
     n_jobs: int
@@ -147,6 +147,8 @@ def plan_labels(
     tick: ProgressCallback | None = None,
 ) -> Plan:
     """Plan how many more labels settle a goal, from its posterior; `status` and the page show the same plan."""
+    if posterior.models is not None:
+        return _plan_comparison(counts, posterior, design)
     posterior = replace(posterior, n_draws=N_DRAWS_SIMULATED)
     needed = _simulate_futures(
         find_grade_forecast(counts, posterior, design) or partial(_simulate_once, counts, posterior, design),
@@ -155,6 +157,15 @@ def plan_labels(
         tick,
     )
     return _summarize_futures(design, counts, needed, count_askable(design.goal, posterior))
+
+
+def _plan_comparison(counts: CountTable, posterior: Posterior, design: StudyDesign) -> Plan:
+    """Plan a comparison of models by its own forecast, so that `compare`, `status` and `plan` say the same."""
+    goal = design.goal
+    assert isinstance(goal, CompareModels | BestModel)
+    is_settled = goal.settled(posterior, np.random.default_rng(0))
+    needed: list[int | None] = [0] * N_FUTURES if is_settled else list(goal.forecast(posterior).needed)
+    return _summarize_futures(design, counts, needed, count_askable(goal, posterior))
 
 
 def draw_planned_labels(rng: Rng, counts: CountTable, posterior: Posterior) -> LabelledPool:
@@ -218,8 +229,6 @@ def _simulate_once(
     counts: CountTable, posterior: Posterior, design: StudyDesign, seed: np.random.SeedSequence
 ) -> int | None:
     """Simulate one future of the plan: how many more labels settle the goal."""
-    if posterior.models is not None:
-        return replay_models(np.random.default_rng(seed), posterior, design)
     design = replace(design, prior=Flat())
     if posterior.learned_covariance is not None:
         return count_roughly(np.random.default_rng(seed), posterior, design.goal, design.policy)
@@ -249,15 +258,13 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
     """Summarize a plan's futures by quantiles; a future that never settles counts as infinite."""
     goal = design.goal
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
-    low, middle, high = (
-        round_up_count(q) if np.isfinite(q) else None
-        for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf")
-    )
+    found = summarize_needed(sizes, most)
+    low, middle, high = found.low, found.n_more, found.high
     p_settled = float(np.isfinite(sizes).mean())
     return Plan(
         goal=goal.name, metric=get_stated_metric(goal).name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
-        p_settled=p_settled, runs=len(needed), sentence=_describe_plan(goal, middle, low, high, p_settled, most),
+        p_settled=p_settled, runs=len(needed), sentence=_describe_plan(word_for_grades(goal, counts), middle, low, high, p_settled, most),
         remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None), needed=tuple(needed),
     )  # fmt: skip
 

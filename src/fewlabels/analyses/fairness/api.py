@@ -90,8 +90,9 @@ def fairness(
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
-        strata, health, warnings, names, by_scores=isinstance(sample, CalibratedDraws), pooled=pooled
-    )
+        strata, health, warnings, names, by_scores=isinstance(sample, CalibratedDraws), pooled=pooled,
+        finite_pool=finite_pool,
+    )  # fmt: skip
     rare = list_rare_warnings(strata, _count_wholes(sample, strata, names, asked))
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
     return Fairness(

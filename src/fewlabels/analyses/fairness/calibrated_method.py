@@ -40,9 +40,10 @@ class CalibratedDraws:
         return quantity.evaluate(group_or_rest(quantity.gather(self.masses), rest=rest))
 
     def value_pooled(self, rng: Rng, quantity: GroupMetric) -> Values:
-        """Evaluate the metric by the calibrated method; curves that are partially pooled need no more of it."""
+        """Evaluate the metric by the calibrated method; curves that are partially pooled need no more of it, selection rates have none."""
         values = self.value(quantity)
-        return values if self.pooled else pool_partially(rng, values)
+        is_drawn = quantity == RATES["selection-rate"] and not self.finite_pool
+        return values if self.pooled and not is_drawn else pool_partially(rng, values)
 
     def expect(self, quantity: GroupMetric) -> Values:
         """Evaluate the metric of the calibrated method's expected positives, which depend on the chains alone."""

@@ -53,7 +53,7 @@ def define(metric: str, positive: str) -> str:
     return DEFINITIONS[metric].definition.format(yes=repr(positive))
 
 
-def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
+def describe_gap(gap: Gap, whom: str, *, rope: float, level: float, finite_pool: bool = False) -> str:
     """Describe a gap in a sentence, by the definition of its fairness metric."""
     if np.isnan(gap.mean):
         return f"the gap in {display_name(gap.metric)} of {gap.group} is undefined (0/0)"
@@ -64,7 +64,8 @@ def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
         pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {whom}"
         return f"{what} between {pair} is {gap.median:.3f} ({shown}); {fair}"
     if gap.low == gap.high == 0:
-        return f"the {display_name(gap.metric)} of {gap.group} equals that of {whom} exactly"
+        same = f"the {display_name(gap.metric)} of {gap.group} equals that of {whom}"
+        return f"{same} exactly" if finite_pool else f"{same} in these items; how far they differ in the population, this method cannot tell"  # fmt: skip
     more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
     return (
         f"the {display_name(gap.metric)} of {gap.group} is {abs(gap.mean):.3f} {more} than that of {whom} ({shown}); {more} with "

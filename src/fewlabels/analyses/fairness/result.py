@@ -93,7 +93,7 @@ class Fairness(Result):
 
     def say(self, gap: Gap) -> str:
         """Describe a gap of the result in a sentence."""
-        return describe_gap(gap, self.whom, rope=self.rope, level=self.level)
+        return describe_gap(gap, self.whom, rope=self.rope, level=self.level, finite_pool=self.finite_pool)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
         """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""

@@ -68,13 +68,14 @@ def find_threshold(strata: Strata) -> float:
 def add_empty_strata(strata: Strata) -> Strata:
     """Add an empty stratum per group of people and decision, for members that the sample does not contain.
 
-    One accepted person does not imply that every such person in the population is accepted.
+    One accepted person does not imply that every such person in the population is accepted, nor none that none is. A
+    decision that nobody here has gets a score beyond all that are here.
     """
     n = np.bincount(strata.predicted, weights=strata.n_items, minlength=TWO)
     middle = np.bincount(strata.predicted, weights=strata.n_items * strata.score, minlength=TWO) / np.maximum(n, 1)
-    group, predicted = (
-        axis.ravel() for axis in np.meshgrid(np.arange(len(strata.groups)), np.flatnonzero(n), indexing="ij")
-    )
+    beyond = (find_threshold(strata) + np.arange(TWO)) / 2
+    middle = np.where(n > 0, middle, beyond)
+    group, predicted = np.divmod(np.arange(TWO * len(strata.groups)), TWO)
     zeros = np.zeros(len(group), dtype=np.int64)
     order = np.argsort(np.append(strata.cell, TWO * group + predicted), kind="stable")
     pairs = (
@@ -85,9 +86,12 @@ def add_empty_strata(strata: Strata) -> Strata:
 
 
 def expected_unseen(strata: Strata) -> PerStratum:
-    """Pseudo-counts of empty strata of people: one item per group, split by the pool's decision rate."""
-    share = np.bincount(strata.predicted, weights=strata.n_items, minlength=TWO) / strata.n_items.sum()
-    return np.where(strata.n_items == 0, share[strata.predicted], 0.0)
+    """Pseudo-counts of empty strata of people: half an item per group and decision (Jeffreys' prior of its rate).
+
+    Split by the decision rate of the pool instead, a rare decision that a small group lacks would be covered too seldom:
+    of 20 people, 5 % of them accepted in population and pool, in 63 % of samples instead of 95 %.
+    """
+    return np.where(strata.n_items == 0, 1 / TWO, 0.0)
 
 
 def sum_strata(

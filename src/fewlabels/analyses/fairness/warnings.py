@@ -40,6 +40,7 @@ def list_warnings(
     *,
     by_scores: bool,
     pooled: bool,
+    finite_pool: bool = False,
 ) -> Iterator[str]:
     """Yield fairness warnings for a method that uses scores (`by_scores`) or pools groups, after those given."""
     yield from _warn_missing_labels(strata, by_scores=by_scores, pooled=pooled)
@@ -50,7 +51,7 @@ def list_warnings(
             f"1 minus the score, or give that class with {format_option('positive')}: rates are then about that class"
         )
     yield from _warn_macro(strata, asked)
-    yield from _warn_no_variation(strata, asked)
+    yield from _warn_no_variation(strata, asked, finite_pool=finite_pool)
     if not health.is_good:
         yield f"the Markov chains did not converge: {', '.join(health.list_problems())}; run again with another seed"
 
@@ -121,12 +122,17 @@ def _warn_few_labels(strata: Strata, asked: Sequence[str], *, by_scores: bool) -
         few |= thin if what == "labels" else False
 
 
-def _warn_no_variation(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
+def _warn_no_variation(strata: Strata, asked: Sequence[str], *, finite_pool: bool) -> Iterator[str]:
     """Warn where all decisions that are asked about, or all scores, are the same."""
     predicted = np.unique(strata.predicted[strata.n_items > 0])
     if len(predicted) == 1 and not OF_RIGHT.issuperset(asked):
         rate, not_ = ("1", "") if predicted[0] else ("0", "not ")
-        yield f"all {count(int(strata.n_items.sum()), 'item')} are predicted {not_}to be {strata.positive!r}: tpr, fpr and selection rate are {rate} in every group"
+        here = (
+            ""
+            if finite_pool
+            else " of these items; for the population, estimates come from the sizes of groups and the prior"
+        )
+        yield f"all {count(int(strata.n_items.sum()), 'item')} are predicted {not_}to be {strata.positive!r}: tpr, fpr and selection rate are {rate} in every group{here}"
     elif len(predicted) > 1 and len(np.unique(strata.score)) == 1:
         yield "all scores are equal: they carry no information"
 

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from fewlabels.analyses.models.pair_counts import PairCount, PairCounts
-from fewlabels.analyses.models.sample_size import count_more_labels
+from fewlabels.analyses.models.sample_size import LabelForecast, forecast_best, forecast_difference
 from fewlabels.distributions.difference import NOT_SETTLED
 from fewlabels.errors import count, join_names
 from fewlabels.models.joint_outcomes.model_standing import ModelStanding
@@ -52,6 +53,8 @@ class ModelDifference:
     n_labels: int  # labels
     n_labels_disagree: int | None  # labels where the two models predict different classes
     n_more: int | None = None  # labels where they disagree that would about settle it; None if settled or out of reach
+    n_more_low: int | None = None  # central 80 % of simulated futures
+    n_more_high: int | None = None  # None: more than there are
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimated difference as plain data."""
@@ -100,15 +103,42 @@ def compare_scope(
     likeliest = max(chances, key=lambda word: chances[word])
     counts, has_labels = _count_pair(posterior, pair, group)
     is_settled = chances[likeliest] >= confidence and has_labels
-    n_more = None
-    if not is_settled:
-        n_told, n_telling = counts.telling
-        n_more = count_more_labels(difference.samples, rope=rope, confidence=confidence, n_labels=n_told, n_open=n_telling - n_told)  # fmt: skip
+    found = None if is_settled else _forecast(posterior, difference.samples, counts, rope, confidence)
+    more = (None, None, None) if found is None else (found.n_more, found.low, found.high)
     low, high = difference.interval(level)
     no_worse = 1 - above if posterior.is_lowest_best else 1 - below
     return ModelDifference(
         posterior.models[a], posterior.models[b], name, difference.mean(), low, high, below, chances["equivalent"], above,
-        no_worse, likeliest if is_settled else NOT_SETTLED, chances[likeliest], *counts, n_more,
+        no_worse, likeliest if is_settled else NOT_SETTLED, chances[likeliest], *counts, *more,
+    )  # fmt: skip
+
+
+def _forecast(
+    posterior: ModelStanding, drawn: Float[np.ndarray, " draw"], counts: PairCount, rope: float, confidence: float
+) -> LabelForecast:
+    n_told, n_telling = counts.telling
+    return forecast_difference(
+        drawn, rope=rope, confidence=confidence, n_labels=n_told, n_open=n_telling - n_told,
+        finite_pool=posterior.is_about_pool,
+    )  # fmt: skip
+
+
+def forecast_pair(posterior: ModelStanding, pair: tuple[int, int], *, rope: float, confidence: float) -> LabelForecast:
+    """Forecast how many more labels settle the difference of two models: what `compare`, `status` and `plan` say."""
+    counts, _ = _count_pair(posterior, pair, None)
+    return _forecast(posterior, posterior.difference(*pair).samples, counts, rope, confidence)
+
+
+def forecast_best_model(posterior: ModelStanding, *, rope: float, confidence: float) -> LabelForecast:
+    """Forecast how many more labels, of items on which not all models agree, find one that is about the best."""
+    tally, sign = posterior.tally, -1 if posterior.is_lowest_best else 1
+    differs = np.ones(len(tally.group), dtype=bool)
+    if tally.models is not None:
+        differs = (tally.models.predicted != tally.models.predicted[:, :1]).any(axis=1)
+    n_items, n_labels = (int(values[differs].sum()) for values in (tally.n_items, tally.n_labels))
+    return forecast_best(
+        sign * posterior.overall, rope=rope, confidence=confidence, n_labels=n_labels, n_open=n_items - n_labels,
+        finite_pool=posterior.is_about_pool,
     )  # fmt: skip
 
 
@@ -156,7 +186,9 @@ def describe_more(row: ModelDifference) -> str:
         return f"; {which} is labelled: only more items, or a wider rope, can settle it"
     if row.n_more is None:
         return f"; labels of all {where} may not settle it: widen the rope"
-    return f"; about {count(row.n_more, 'more label')}{' on items where they disagree' if row.n_disagree is not None else ''} would settle it"
+    found = LabelForecast(row.n_more, row.n_more_low, row.n_more_high, ())
+    there = " on items where they disagree" if row.n_disagree is not None else ""
+    return f"; about {count(row.n_more, 'more label')}{there} would settle it ({found.range})"
 
 
 def list_pairs(models: Sequence[str]) -> list[tuple[int, int]]:

@@ -24,6 +24,11 @@ class UnpairedPosterior(ModelStanding):
     level: float
     is_paired: ClassVar[bool] = False
 
+    @property
+    def is_about_pool(self) -> bool:
+        """Are the figures those on exactly these items?"""
+        return self.parts[0].finite_pool
+
     @cached_property
     def tally(self) -> CountTable:
         """Items and labels of all models together, by the groups that all tables have; other items in none."""

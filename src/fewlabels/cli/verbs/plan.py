@@ -39,7 +39,7 @@ def plan(
     more: str
         Predictions of further models on the same items, for the goals compare-models and best-model.
     runs: int
-        Number of simulated sessions.
+        Number of simulated sessions; of several models, 1,000 are computed instead.
     jobs: int
         How many to run in parallel; -1 for all cores.
     json: str

@@ -20,6 +20,7 @@ from fewlabels.data.grades.scale import (
     widen_to_numbers,
 )
 from fewlabels.data.grades.sets import is_set
+from fewlabels.data.numbers import as_float
 from fewlabels.data.relation import Value
 from fewlabels.data.role_table import RoleTable
 from fewlabels.data.text_numbers import read_numerals
@@ -130,7 +131,7 @@ def _read_column(table: RoleTable, column: str, stated: Scale | None, *, is_judg
     """Read a column of grades as numbers, whatever it holds: numbers, flags, numbers as text, or words."""
     kind = table.items[column].type()
     if kind.is_boolean():
-        value = table.items[column].cast("float64")
+        value = as_float(table.items[column])
         return _Read(value, *_list_values(table, value), scale=Scale(0.0, 1.0, (0.0, 1.0), ("False", "True")))
     if kind.is_numeric():
         return _read_numbers(table, column, table.number(column))

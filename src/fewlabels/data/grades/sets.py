@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.names import as_name, natural_order
+from fewlabels.data.numbers import as_float
 from fewlabels.data.relation import Value
 from fewlabels.data.role_table import RoleTable
 from fewlabels.data.roles import Roles
@@ -34,7 +35,7 @@ def expand_sets_by_label(table: RoleTable, grade: str, judge: str) -> RoleTable:
     names = _list_labels(items, grade, judge)
     labels = ibis.memtable(pa.table({LABEL_OF_SET: names}))
     pairs = items.items.cross_join(labels)
-    human, predicted = (pairs[column].contains(pairs[LABEL_OF_SET]).cast("float64") for column in (HUMAN_SET, JUDGE_SET))  # fmt: skip
+    human, predicted = (as_float(pairs[column].contains(pairs[LABEL_OF_SET])) for column in (HUMAN_SET, JUDGE_SET))  # fmt: skip
     rows = pairs.select(ITEM, LABEL_OF_SET, **{grade: human, judge: predicted})
     return replace(items, items=rows, roles=Roles())
 

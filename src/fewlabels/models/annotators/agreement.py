@@ -1,7 +1,9 @@
 """Inter-annotator agreement beyond chance: Cohen's kappa for two annotators, Fleiss' for more, with an interval.
 
 Items with fewer than two votes are ignored. With different numbers of votes per item, every item's share of agreeing
-pairs has the same weight; for equal numbers this is Fleiss' formula. The interval is a Bayesian bootstrap over items.
+pairs has the same weight; for equal numbers this is Fleiss' formula. The interval is a Bayesian bootstrap over items, with one
+item of prior: half an item on which annotators agree, of the classes seen, and half an item on which they disagree, of any
+classes (Jeffreys' prior of the share of agreement). Without, a few items that all agree would make an interval of [1, 1].
 """
 
 from dataclasses import dataclass
@@ -43,13 +45,16 @@ def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 
     voters = (votes != NONE).any(axis=0)
     is_pair = int(voters.sum()) == 2
     table = _one_hot(votes[:, voters], len(vote_matrix.classes))
-    weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS_AGREEMENT, len(n)))
-    rate = _compute_cohen_kappa if is_pair else _compute_fleiss_kappa
-    draws, (kappa,) = rate(table, weight), rate(table, n[None].astype(np.float64))
+    agrees, chosen = _share_pairs(table), _choose_shares(table, is_pair=is_pair)
+    (kappa,) = _compute_kappa(agrees, chosen, n[None].astype(np.float64))
+    counts = np.append(n, [0.5, 0.5])
+    weight = np.random.default_rng(seed).standard_gamma(counts, size=(N_DRAWS_AGREEMENT, len(counts)))
+    draws = _compute_kappa(np.append(agrees, [1.0, 0.0]), _add_prior_items(chosen, n), weight)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    agreed = float(n @ _share_pairs(table) / n.sum())
+    agreed = float(n @ agrees / n.sum())
     method = "cohen" if is_pair else "fleiss"
-    return Agreement(method, float(kappa), float(low), float(high), agreed, int(n.sum()), int(voters.sum()))
+    ends = min(float(low), float(kappa)), max(float(high), float(kappa))
+    return Agreement(method, float(kappa), *ends, agreed, int(n.sum()), int(voters.sum()))
 
 
 def _one_hot(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
@@ -64,23 +69,33 @@ def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.n
     return ((each * (each - 1)).sum(axis=1)) / (m * (m - 1))
 
 
-def _compute_cohen_kappa(
-    table: Float[np.ndarray, "item 2 class"], weight: Float[np.ndarray, "draw item"]
-) -> Float[np.ndarray, " draw"]:
-    """Cohen's kappa, the agreement of two annotators, for every weighting of the items."""
-    share = weight / weight.sum(axis=1, keepdims=True)
-    chance = ((share @ table[:, 0]) * (share @ table[:, 1])).sum(axis=1)
-    return _kappa(share @ _share_pairs(table), chance)
-
-
-def _compute_fleiss_kappa(
-    table: Float[np.ndarray, "item annotator class"], weight: Float[np.ndarray, "draw item"]
-) -> Float[np.ndarray, " draw"]:
-    """Fleiss' kappa, the agreement of more annotators, for every weighting of the items."""
-    share = weight / weight.sum(axis=1, keepdims=True)
+def _choose_shares(
+    table: Float[np.ndarray, "item annotator class"], *, is_pair: bool
+) -> Float[np.ndarray, "item chooser class"]:
+    """Return what is chosen by each of two annotators (Cohen), or by all of them on average (Fleiss)."""
+    if is_pair:
+        return table
     each = table.sum(axis=1)
-    chance = ((share @ (each / each.sum(axis=1, keepdims=True))) ** 2).sum(axis=1)
-    return _kappa(share @ _share_pairs(table), chance)
+    return (each / each.sum(axis=1, keepdims=True))[:, None]
+
+
+def _add_prior_items(
+    chosen: Float[np.ndarray, "item chooser class"], n: Int[np.ndarray, " item"]
+) -> Float[np.ndarray, "more chooser class"]:
+    """Add the two items of the prior: of the classes seen, and of any class."""
+    seen = np.tensordot(n / n.sum(), chosen, axes=1)
+    return np.concatenate([chosen, seen[None], np.full_like(seen, 1 / seen.shape[1])[None]])
+
+
+def _compute_kappa(
+    agrees: Float[np.ndarray, " item"],
+    chosen: Float[np.ndarray, "item chooser class"],
+    weight: Float[np.ndarray, "draw item"],
+) -> Float[np.ndarray, " draw"]:
+    """Compare agreement with that of annotators who choose as often, and by chance."""
+    share = weight / weight.sum(axis=1, keepdims=True)
+    chance = ((share @ chosen[:, 0]) * (share @ chosen[:, -1])).sum(axis=1)
+    return _kappa(share @ agrees, chance)
 
 
 def _kappa(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:

@@ -34,6 +34,11 @@ class GapStanding(ModelStanding):
         return tuple(f"|{name} − {self.reference}|" for name in self.others)
 
     @property
+    def is_about_pool(self) -> bool:
+        """Are the gaps those on exactly these items?"""
+        return self.base.is_about_pool
+
+    @property
     def tally(self) -> CountTable:
         """Counts of the items."""
         return self.base.tally

@@ -20,6 +20,11 @@ class ModelStanding(ABC):
     groups: tuple[str, ...]
     is_paired: ClassVar[bool] = True  # are the models compared on the same items?
 
+    @property
+    @abstractmethod
+    def is_about_pool(self) -> bool:
+        """Are the figures those on exactly these items?"""
+
     def count(self, model: int, group: str | None = None) -> tuple[int, int]:  # noqa: ARG002
         """Count the items and the labels of a model, in a group or in all; the same ones for all models."""
         tally = self.tally

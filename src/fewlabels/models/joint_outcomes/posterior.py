@@ -47,6 +47,11 @@ class JointPosterior(ModelStanding):
         return self.estimated
 
     @property
+    def is_about_pool(self) -> bool:
+        """Are the figures those on exactly these items?"""
+        return self.finite_pool
+
+    @property
     def models(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the models."""
         return self.strata.models

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.assessment_rows import Row
 from fewlabels.errors import count
+from fewlabels.reporting.confusion_rows import tabulate_confusion
 from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_table, render_warnings
 
 VISIBLE_ROWS, MAX_ROWS = 20, 500  # visible rows, and rows in all: a comment on a pull request holds 65,536 characters
@@ -15,7 +16,17 @@ def render_assessment(a: Assessment) -> str:
     whole = f"{a.overall.mean:.3f} ({format_interval(a.overall.low, a.overall.high)})"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     title = f"### {escape(a.metric)}{of}: {whole}"
-    return join(title, _summarize_assessment(a), *_list_assessed_groups(a), render_warnings(a.warnings))
+    return join(
+        title, _summarize_assessment(a), *_list_assessed_groups(a), *_render_confusion(a), render_warnings(a.warnings)
+    )
+
+
+def _render_confusion(a: Assessment) -> list[str]:
+    if not a.matrix:
+        return []
+    title, (header, rows) = tabulate_confusion(a)
+    cells = [tuple(map(escape, row)) for row in rows]
+    return [f"{escape(title)}:", render_table(tuple(map(escape, header)), cells)]
 
 
 def _summarize_assessment(a: Assessment) -> str:

@@ -169,12 +169,12 @@ class GoalAnswer(TypedDict):
 
 @forbid_extra_keys
 class LabelsLeft(TypedDict):
-    """About how many more labels settle a goal, from simulated futures; null where most futures do not settle it."""
+    """About how many more labels settle a goal, from simulated futures; null where most do not settle it, or none is simulated."""
 
     n_more: Count | None
     low: Count | None
     high: Count | None
-    p_settled: Probability
+    p_settled: OptionalProbability
     runs: Count
     sentence: str
 

@@ -53,6 +53,8 @@ class ModelDifference(Estimate):
         Count | None, Field(description="labelled items on which the two models disagree; null of different items")
     ]
     n_more: Annotated[Count | None, Field(description="about how many more labels where they disagree settle it; null if it is settled, or all that are left are unlikely to")]  # fmt: skip
+    n_more_low: Annotated[Count | None, Field(description="the least that eight in ten simulated futures take")]
+    n_more_high: Annotated[Count | None, Field(description="the most that eight in ten simulated futures take; null: more than there are")]  # fmt: skip
 
 
 @forbid_extra_keys

@@ -76,6 +76,16 @@ class Evidence(TypedDict):
 
 
 @forbid_extra_keys
+class Predictions(TypedDict):
+    """What the predictions look like, by which a later assessment (--prior FILE) sees whether its own are alike."""
+
+    predicted: Annotated[dict[str, Count], Field(description="items by predicted class")]
+    groups: Annotated[dict[str, Count], Field(description="items by group")]
+    ranges: Annotated[list[str], Field(description="ranges of scores; none without scores")]
+    scores: Annotated[list[list[Count]], Field(description="items (group, range of scores)")]
+
+
+@forbid_extra_keys
 class Scale(TypedDict):
     """Standard deviation of an effect on the logit of being right."""
 
@@ -150,6 +160,7 @@ class Assessment(TypedDict):
     evidence: NotRequired[
         Annotated[list[Evidence], Field(description="the labels that a later assessment continues from (--prior FILE)")]
     ]
+    predictions: Predictions
     trust: NotRequired[Trust]
     annotators: NotRequired[Annotators]
     warnings: Warnings

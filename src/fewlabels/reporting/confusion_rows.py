@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.analyses.rows import Entry
+from fewlabels.analyses.assessment_rows import Entry
 from fewlabels.errors import count
 
 MAX_CLASSES, MAX_ROWS = 8, 25  # a larger matrix is too wide for a terminal

@@ -152,7 +152,7 @@ def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior
     problem = LaplaceEvidence(make_strata(design, arm, right, n), priors)
     conditional = problem.describe(problem.evaluate(priors.start))
     (posterior,) = predict_arms(
-        fitting.Fit(priors, arm, (conditional,), conditional, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n]
+        fitting.AdditiveFit(priors, arm, (conditional,), conditional, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n]
     )
     rng, draws = np.random.default_rng(0), 300_000
     terms = priors.centre + priors.spread * rng.standard_normal((draws, 2))
@@ -202,7 +202,7 @@ def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     design, _, n, right = simulate(effects, np.array([-0.3, -0.6, -0.7]), rng, 30)
     priors = make_priors(effects)
     evaluation = LaplaceEvidence(see(design, n, right), priors).evaluate(priors.start)
-    found = fitting.Fit(priors, np.nonzero(n)[0], (evaluation.mean,), evaluation.conditional, 1, 0.0)
+    found = fitting.AdditiveFit(priors, np.nonzero(n)[0], (evaluation.mean,), evaluation.conditional, 1, 0.0)
     posterior = rise(effects, found, len(design))
     draws = 200_000
     scales = np.exp(priors.start)
@@ -228,7 +228,7 @@ def test_the_mean_is_nearer_to_the_truth_than_the_mode():
     evaluation = LaplaceEvidence(see(effects.expand(make_arms(3, 2)), n, right), priors).evaluate(priors.start)
     assert np.all(evaluation.mean.terms[0] > evaluation.conditional.terms[0] + 0.05)
     means = [
-        rise(effects, fitting.Fit(priors, np.arange(6), (conditional,), conditional, 1, 0.0), 6).mean
+        rise(effects, fitting.AdditiveFit(priors, np.arange(6), (conditional,), conditional, 1, 0.0), 6).mean
         for conditional in (evaluation.conditional, evaluation.mean)
     ]
     assert np.all(means[1] > means[0])

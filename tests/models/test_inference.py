@@ -7,7 +7,7 @@ from makers import VANISHING, make_tally
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.distributions import budgets
+from fewlabels.distributions import budgets, sparse_draws
 from fewlabels.distributions.beta_dirichlet import Beta
 from fewlabels.distributions.draws import Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta

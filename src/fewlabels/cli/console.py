@@ -42,15 +42,15 @@ def replace_unencodable() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def stdout_console() -> Console:
-    """Return a console on standard output, 120 columns wide in a pipe."""
+def stdout_console(*, quiet: bool = False) -> Console:
+    """Return a console on standard output, 120 columns wide in a pipe; a quiet one prints nothing."""
     replace_unencodable()
-    return SafeConsole(width=None if sys.stdout.isatty() else 120)
+    return SafeConsole(width=None if sys.stdout.isatty() else 120, quiet=quiet)
 
 
-def stderr_console() -> Console:
-    """Return a console on standard error."""
-    return SafeConsole(stderr=True, soft_wrap=True)
+def stderr_console(*, quiet: bool = False) -> Console:
+    """Return a console on standard error; a quiet one prints nothing."""
+    return SafeConsole(stderr=True, soft_wrap=True, quiet=quiet)
 
 
 def escape(text: str) -> str:

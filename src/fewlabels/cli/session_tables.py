@@ -36,15 +36,15 @@ def print_asked(
 ) -> None:
     """Print the items that a session asks to label, and the command that records the answers."""
     if not shown:
-        print_line(out, NOTHING_LEFT)
+        print_session_line(out, NOTHING_LEFT)
         return
     for i, row in shown.items():
         print_item(out, i, row, max_lines=MAX_ITEM_LINES)
     if not has_predictions:
-        print_line(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
+        print_session_line(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
     elif not any(shown.values()):
-        print_line(out, "only ids are shown: the predictions have no other columns")
-    print_line(out, f"labels: {format_classes(classes)}")
+        print_session_line(out, "only ids are shown: the predictions have no other columns")
+    print_session_line(out, f"labels: {format_classes(classes)}")
     place = format_session_options(session, who)
     if sheet and file_format(sheet) == LABEL_STUDIO:
         print_next_command(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
@@ -57,7 +57,7 @@ def print_asked(
 
 def print_standing(out: Console, standing: GoalStatus, n_labels: int, prior: str = "flat") -> None:
     """Print the current answer to a session's goal."""
-    print_line(out, f"so far: {format_standing(standing, n_labels, prior)}")
+    print_session_line(out, f"so far: {format_standing(standing, n_labels, prior)}")
     if standing.settled:
         out.print("[green]settled[/]: you can stop")
 
@@ -91,7 +91,7 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
         f"{count(found['n_items'], 'item')}: {found['n_labels']:,} labelled, {found['n_pending']:,} asked and not answered, "
         f"{found['n_left']:,} left to ask"
     )
-    print_line(out, f"  {counts}")
+    print_session_line(out, f"  {counts}")
     print_votes(out, found["votes"], session)
     print_progress(out, found)
     print_warnings(out, tuple(found["warnings"]))
@@ -118,13 +118,13 @@ def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> 
     """Print a session's agreement of annotators and open disagreements, if several label each item."""
     if found is None:
         return
-    print_line(
+    print_session_line(
         out,
         f"  {found['wanted']} annotators per item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
     )
     if found["agreement"] is not None:
-        print_line(out, f"  {describe_agreement(found['agreement'])}")
-    print_line(out, f"  {found['sentence']}")
+        print_session_line(out, f"  {describe_agreement(found['agreement'])}")
+    print_session_line(out, f"  {found['sentence']}")
     if found["n_disputed"]:
         command = f"fewlabels export {format_session_options(session)} --disputes"
         print_next_command(
@@ -137,9 +137,9 @@ def print_progress(out: Console, found: Mapping[str, Any]) -> None:
     standing = GoalStatus(found["settled"], found["answer"]["sentence"])
     print_standing(out, standing, found["n_labels"], found["prior"])
     if not found["settled"]:
-        print_line(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
+        print_session_line(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
         if found.get("labels_left"):
-            print_line(out, found["labels_left"]["sentence"])
+            print_session_line(out, found["labels_left"]["sentence"])
 
 
 def print_next_command(out: Console, command: str, remark: str = "") -> None:
@@ -148,7 +148,7 @@ def print_next_command(out: Console, command: str, remark: str = "") -> None:
     out.print(f"  [bold]$ {escape(sanitize_line(command))}[/]{aside}", soft_wrap=True)
 
 
-def print_line(out: Console, sentence: str) -> None:
+def print_session_line(out: Console, sentence: str) -> None:
     """Print a line about a session with control characters escaped; it is wrapped on a terminal only."""
     out.print(sanitize_line(sentence), markup=False, soft_wrap=not out.is_terminal)
 

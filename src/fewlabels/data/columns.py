@@ -231,7 +231,7 @@ def _cast_to_number(table: ir.Table, role: str, column: str) -> ir.Value:
 
 
 def _cast_agreement(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
-    """Return agreement as numbers; an empty CSV column is read as text and becomes null."""
+    """Return the agreement column as numbers; an empty CSV column is read as text and becomes null."""
     if table[column].type().is_string():
         filled = table[column].strip().nullif("")
         if not fetch_arrow(engine, table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
@@ -248,7 +248,7 @@ def _refuse_nested(table: ir.Table, roles: Roles) -> None:
 
 
 def _require_predictions(table: ir.Table, roles: Roles) -> None:
-    """Raise if the columns hold no predictions: neither a predicted class nor scores nor grades."""
+    """Raise if the columns of a table hold no predictions: neither a predicted class nor scores nor grades."""
     if roles.predicted or roles.scores or roles.scores_list or roles.positive_score or roles.agreement:
         return
     one = next((name for name, kind in table.schema().items() if kind.is_floating()), None)

@@ -15,7 +15,7 @@ from fewlabels.errors import InputError, did_you_mean
 
 
 def read_columns(source: Any) -> dict[str, str]:
-    """Return the columns of any table, roles or not, and their types."""
+    """Return names and types of a table's columns, whatever kind of table, roles or not."""
     table = source if isinstance(source, ir.Table) else open_source(source).table
     return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(RESERVED_PREFIX)}
 

@@ -45,7 +45,7 @@ class PriorScale(NamedTuple):
     tail: float = MIN_TAIL
 
     def times(self, factor: float) -> "PriorScale":
-        """Return the prior of a curve's term with its scale multiplied."""
+        """Return the prior of a fairness calibration curve's term with its scale multiplied."""
         return self._replace(scale=factor * self.scale)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from fewlabels.cli.items import print_item
-from fewlabels.cli.session_tables import format_classes, print_line
+from fewlabels.cli.session_tables import format_classes, print_session_line
 from fewlabels.cli.terminal.answers import Answer, Command
 from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.data.names import ItemId
@@ -27,7 +27,9 @@ class LineAnswers:
         """Show an item and read a line."""
         if not self._number:
             undo = f"; {UNDO}" if _is_command(UNDO, classes) else ""
-            print_line(self._out, f"one answer per line; labels: {format_classes(classes)}; empty: cannot tell{undo}")
+            print_session_line(
+                self._out, f"one answer per line; labels: {format_classes(classes)}; empty: cannot tell{undo}"
+            )
         print_item(self._out, id, row)
         line = self._read()
         if not line:
@@ -63,5 +65,5 @@ class LineAnswers:
 
 
 def _is_command(word: str, classes: tuple[str, ...]) -> bool:
-    """Is the word on a line a command? Not if a class has this name, in any case."""
+    """Is the word on a line typed in the terminal a command? Not if a class has this name, in any case."""
     return word not in (name.strip().casefold() for name in classes)

@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 
 from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.session_tables import NOTHING_LEFT, count_session_labels, format_standing, print_line
+from fewlabels.cli.session_tables import NOTHING_LEFT, count_session_labels, format_standing, print_session_line
 from fewlabels.cli.terminal.answers import Answer, AnswerSource, Command
 from fewlabels.cli.undo import undo_last
 from fewlabels.data.names import ItemId
@@ -38,7 +38,7 @@ class LabellingLoop:
         while True:
             asked = session.ask(1, who=self.who)
             if not asked:
-                print_line(self.out, NOTHING_LEFT)
+                print_session_line(self.out, NOTHING_LEFT)
                 return
             reply = source.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
             if reply is Command.STOP:
@@ -57,28 +57,28 @@ class LabellingLoop:
         text = "cannot tell" if label is None else sanitize_line(label)
         if self.reveals:
             text += f" (predicted: {sanitize_line(self.opened.predicted(id))})"
-        print_line(self.out, f"→ {text}")
+        print_session_line(self.out, f"→ {text}")
         self._print_progress(before, session.knowledge())
 
     def _undo(self) -> None:
         """Undo the last answer of the loop."""
         try:
-            print_line(self.out, undo_last(self.opened.session, self.who))
+            print_session_line(self.out, undo_last(self.opened.session, self.who))
             self.n_told = max(0, self.n_told - 1)
         except InputError as error:
-            print_line(self.out, str(error))
+            print_session_line(self.out, str(error))
 
     def _print_progress(self, before: Posterior, now: Posterior) -> None:
         """Print the updated estimate; if it takes long to compute, not after every answer."""
         n_labels = count_session_labels(now)
         labels = count(n_labels, "label")
         if self._computing_time > SLOW and time.monotonic() - self._computed_at < SHARE * self._computing_time:
-            print_line(self.out, f"  {labels}")
+            print_session_line(self.out, f"  {labels}")
             return
         start = time.monotonic()
         standing = self.opened.session.standing()
         parts = [labels, format_group_change(before, now), format_standing(standing, n_labels) if n_labels else ""]
-        print_line(self.out, f"  {'; '.join(part for part in parts if part)}")
+        print_session_line(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
             self.out.print("[green]settled[/]: you can stop, or continue for more certainty")
         self.settled = standing.settled

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import add_command, spinner, stderr_console, stdout_console
 from fewlabels.cli.model_files import ModelOptions
-from fewlabels.cli.options import Columns, File, Path
+from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.output import write_text
 from fewlabels.cli.output_paths import (
     check_no_unread_answers,
@@ -41,6 +41,7 @@ def ask(
     config: str | None = None,
     show_prediction: Literal["never", "before"] = "never",
     json: Path = None,
+    quiet: Flag = False,
     start: SessionOptions = SessionOptions(),
     columns: Columns = Columns(),
     models: ModelOptions = ModelOptions(),
@@ -68,6 +69,8 @@ def ask(
         Whether the tasks contain the prediction: never, or before labelling, which biases annotators.
     json: str
         Write JSON to this file; - for standard output.
+    quiet: bool
+        Print nothing but errors; the items still count as asked for.
     """
     require_annotator_name(start, who)
     check_output_paths(
@@ -89,13 +92,13 @@ def ask(
             write_text(json, write_json(add_command(_as_plain(opened, shown)), None) + "\n")
         if "-" not in (out, json):
             print_asked(
-                stdout_console(), shown, opened.session.classes, has_predictions=opened.pool is not None, session=session, who=who, sheet=out
+                stdout_console(quiet=quiet), shown, opened.session.classes, has_predictions=opened.pool is not None, session=session, who=who, sheet=out
             )  # fmt: skip
     if 0 < len(shown) < n:
-        stderr_console().print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
+        stderr_console(quiet=quiet).print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
     for path in (out, config, json):
         if path and path != "-":
-            stderr_console().print(f"written: {path}", markup=False)
+            stderr_console(quiet=quiet).print(f"written: {path}", markup=False)
     return 0
 
 

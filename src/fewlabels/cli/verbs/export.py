@@ -22,7 +22,13 @@ from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_f
 
 
 def export(
-    *, session: File, out: Path = "-", pending: Flag = False, votes: Flag = False, disputes: Flag = False
+    *,
+    session: File,
+    out: Path = "-",
+    pending: Flag = False,
+    votes: Flag = False,
+    disputes: Flag = False,
+    quiet: Flag = False,
 ) -> int:
     """Write every answer: id, label (? for cannot tell), asked, who, note, at.
 
@@ -38,6 +44,8 @@ def export(
         Write every annotator's vote on every item instead; the column decided marks decisions that resolved a disagreement.
     disputes: bool
         Write the unresolved disagreements instead: the annotators' votes and notes on each item.
+    quiet: bool
+        Do not say what was written.
     """
     if pending + votes + disputes > 1:
         raise InputError("export: --pending, --votes and --disputes are different tables; choose one")
@@ -69,7 +77,9 @@ def export(
     write_text(out, text)
     if out == STDOUT:
         return 0
-    stderr_console().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
+    stderr_console(quiet=quiet).print(
+        f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False
+    )
     return 0
 
 

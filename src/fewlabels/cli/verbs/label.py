@@ -16,7 +16,7 @@ from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
 from fewlabels.cli.session_options import SessionOptions, format_session_options
 from fewlabels.cli.session_tables import (
-    print_line,
+    print_session_line,
     print_next_command,
     print_progress,
 )
@@ -123,16 +123,16 @@ def _print_shown_columns(out: Console, opened: OpenedSession) -> None:
     assert opened.pool is not None
     shown = list(opened.pool.shown)
     if not shown:
-        print_line(out, "only ids are shown: the predictions have no other columns; look items up by id")
+        print_session_line(out, "only ids are shown: the predictions have no other columns; look items up by id")
     if opened.pool.withheld:
-        print_line(
+        print_session_line(
             out, f"hidden to avoid bias: {join_names(map(sanitize_line, opened.pool.withheld))} (show them with --show)"
         )
 
 
 def _print_summary(work: LabellingLoop, out: Console, again: str, session: str) -> None:
     """Print, after labelling, how many answers were kept, the progress and the next command."""
-    print_line(out, f"{count(work.n_told, 'answer')} kept in {session}")
+    print_session_line(out, f"{count(work.n_told, 'answer')} kept in {session}")
     with spinner("computing"):
         found = work.opened.session.status()
     print_progress(out, found)

@@ -11,7 +11,7 @@ from rich.console import Console
 from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
-from fewlabels.cli.session_tables import print_line, print_session
+from fewlabels.cli.session_tables import print_session_line, print_session
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (
@@ -37,6 +37,7 @@ def tell(
     new_classes: Flag = False,
     decide: Flag = False,
     undo: Flag = False,
+    quiet: Flag = False,
 ) -> int:
     """Record answers, or undo the last one.
 
@@ -56,6 +57,8 @@ def tell(
         Resolve disagreements: these labels are taken as true, whatever the votes.
     undo: bool
         Undo the last answer or decision, so that its item is pending again.
+    quiet: bool
+        Print nothing but errors.
     """
     if undo and decide:
         raise InputError("tell: --undo undoes answers and decisions alike; leave --decide out")
@@ -63,10 +66,10 @@ def tell(
         raise InputError("tell: --undo cannot be combined with ID=LABEL; use one of them")
     if not undo and not answers:
         raise InputError("tell: give ID=LABEL for each item, for instance 12=cat, or --undo to undo the last answer")
-    out = stdout_console()
+    out = stdout_console(quiet=quiet)
     with open_session(session) as opened:
         if undo:
-            print_line(out, undo_last(opened, who))
+            print_session_line(out, undo_last(opened, who))
         else:
             labels = _read_answers(answers, session, opened.classes, new_classes)
             with adding_nothing_kept():
@@ -135,7 +138,7 @@ def _record_and_print(
     asked = _list_asked(session)
     for item in labels:
         changed = _format_change(before.get(item), after[item], asked=item in asked)
-        print_line(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
+        print_session_line(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
 
 
 def _list_asked(session: Session) -> set[str]:
@@ -154,7 +157,7 @@ def _print_decisions(out: Console, session: Session, labels: dict[str, str | Non
     asked = _list_asked(session)
     for item, label in labels.items():
         said = "cannot tell" if label is None else sanitize_line(label)
-        print_line(
+        print_session_line(
             out, f"decided by {sanitize_line(who)}: {sanitize_line(item)}: {said}{'' if item in asked else NOT_ASKED}"
         )
 

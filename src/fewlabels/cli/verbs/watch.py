@@ -12,7 +12,7 @@ from fewlabels.cli.console import spinner, stderr_console, stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import count_session_labels, print_line, print_standing
+from fewlabels.cli.session_tables import count_session_labels, print_session_line, print_standing
 from fewlabels.errors import InputError, count
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
 from fewlabels.sessions.exchange.watcher import FolderScanner, NewFile
@@ -52,7 +52,7 @@ def watch(
             work.run(every, once=once)
         except KeyboardInterrupt:
             work.out.print()
-        print_line(work.out, f"{count(work.n_kept, 'answer')} kept in {session}")
+        print_session_line(work.out, f"{count(work.n_kept, 'answer')} kept in {session}")
     return 1 if once and work.failures else 0
 
 
@@ -71,7 +71,7 @@ class WatchVerb:
 
     def run(self, every: float, *, once: bool) -> None:
         """Check the folder repeatedly, or twice with `once`, because a file must be unchanged between two checks."""
-        print_line(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
+        print_session_line(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
         self._print_if_changed()
         self.read_new_files()
         while True:
@@ -97,15 +97,15 @@ class WatchVerb:
         self.n_kept += taken.n_new + taken.n_changed
         self.arrivals.mark_read(new_file)
         self.failures.pop(new_file.path, None)
-        print_line(self.out, taken.say(str(new_file.path)))
+        print_session_line(self.out, taken.say(str(new_file.path)))
         for remark in taken.notes:
-            print_line(self.out, f"  {remark}")
+            print_session_line(self.out, f"  {remark}")
 
     def _report_failure(self, new_file: NewFile, message: str) -> None:
         """Skip a file, and print what is wrong with it once."""
         self.arrivals.retry_later(new_file)
         if self.failures.get(new_file.path) != message:
-            print_line(stderr_console(), f"skipped: {shorten(message)}")
+            print_session_line(stderr_console(), f"skipped: {shorten(message)}")
         self.failures[new_file.path] = message
 
     def _print_if_changed(self) -> None:

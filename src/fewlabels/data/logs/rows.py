@@ -62,7 +62,7 @@ def to_log_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[An
 
 
 def _list_confidences(items: Sequence[Item]) -> dict[str, list[Any]]:
-    """Return a probability column per choice if all rows of a log share the choices, else the score of the predicted one."""
+    """Return a probability column per choice if all rows of a language model's log share the choices, else the score of the predicted one."""
     names = list(items[0].probabilities)
     if len(names) > 1 and all(list(item.probabilities) == names for item in items):
         return {f"{SCORES_PREFIX}{name}": [item.probabilities[name] for item in items] for name in names}

@@ -159,3 +159,18 @@ def test_the_demo_replaces_nothing_but_a_demo(type_in: Type, folder: Path) -> No
     assert Path("report.html").read_text() == "mine"
     assert not Path("digits.csv").exists()
     assert [type_in("demo", "--out", "again").code for _ in range(2)] == [0, 0]
+
+
+def test_every_verb_that_prints_can_be_quiet(folder: Path, type_in: Type) -> None:
+    with fl.Session.open(folder / "s.db") as session:
+        one, two = session.pending
+    (folder / "sheet.csv").write_text(f"id,label\n{two},a\n")
+    slow = ("simulate", "plan")
+    words = {verb: reads for verb, (reads, _) in COMMANDS.items() if verb not in slow} | {
+        "tell": f"{one}=a --session s.db", "import": "sheet.csv --session s.db", "export": "--session s.db --out answers.csv",
+        "backup": "--session s.db --out copy.db",
+    }  # fmt: skip
+    for verb, rest in words.items():
+        typed = type_in(*verb.split()[:1], *rest.split(), "--quiet")
+        assert (verb, typed.code, typed.out) == (verb, 0, "")
+        assert "written" not in typed.err

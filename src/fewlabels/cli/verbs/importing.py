@@ -4,7 +4,7 @@ from fewlabels.cli.console import stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import print_session_line, print_session
+from fewlabels.cli.session_tables import print_session, print_session_line
 from fewlabels.sessions.exchange.importer import import_file
 
 

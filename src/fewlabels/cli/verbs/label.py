@@ -16,9 +16,9 @@ from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
 from fewlabels.cli.session_options import SessionOptions, format_session_options
 from fewlabels.cli.session_tables import (
-    print_session_line,
     print_next_command,
     print_progress,
+    print_session_line,
 )
 from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers

@@ -11,7 +11,7 @@ from rich.console import Console
 from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
-from fewlabels.cli.session_tables import print_session_line, print_session
+from fewlabels.cli.session_tables import print_session, print_session_line
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (

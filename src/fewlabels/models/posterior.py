@@ -30,7 +30,7 @@ from fewlabels.models.logit.joint import JointAccuracies
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
 OF_LABELS = (  # computed from the labels alone: still right when items are asked
-    "per_group", "overall", "exact", "undefined", "ranks", "_samples", "belief", "cell_posterior", "joint_cell_posterior", "pooled_cells",
+    "per_group", "_own_interval", "overall", "exact", "undefined", "ranks", "_samples", "belief", "cell_posterior", "joint_cell_posterior", "pooled_cells",
     "learned_covariance", "n_items", "n_labelled", "n_told",
 )  # fmt: skip
 
@@ -68,7 +68,15 @@ class Posterior(LabelledCells):
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
         """Credible interval per group, widened to contain the mean."""
-        return include_mean(self.mean(), self.per_group.interval(self.level if level is None else level))
+        return self._own_interval if level is None or level == self.level else self._find_interval(level)
+
+    @cached_property
+    def _own_interval(self) -> tuple[PerGroup, PerGroup]:
+        """The interval at the posterior's own level, which goals and figures ask for again and again."""
+        return self._find_interval(self.level)
+
+    def _find_interval(self, level: float) -> tuple[PerGroup, PerGroup]:
+        return include_mean(self.mean(), self.per_group.interval(level))
 
     def width(self) -> PerGroup:
         """Width of the interval per group."""

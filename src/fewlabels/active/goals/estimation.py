@@ -85,9 +85,9 @@ class Estimate:
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Is every interval narrow enough, of a group that was looked at? Groups with an undefined metric are ignored."""
-        return not self._is_open(belief).any() and not belief.undefined.all()
+        return _is_settled(belief, self._is_open(belief))
 
-    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:
+    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
         """Report the widest interval and the number of groups that are still too wide."""
         inspection, width, (low, high) = inspect(belief), belief.width(), belief.interval()
         is_open = self._is_open(belief)
@@ -107,7 +107,7 @@ class Estimate:
         undefined_groups = name_undefined(belief)
         if undefined_groups:
             said = undefined_groups if belief.undefined.all() else f"{said}; {undefined_groups}"
-        return GoalStatus(self.settled(belief, rng), said, details)
+        return GoalStatus(_is_settled(belief, is_open), said, details)
 
     def _is_wide(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
         return ((belief.width() > self.width + ROUNDING) | ~belief.is_informed) & ~belief.undefined
@@ -152,6 +152,10 @@ class LeastCertain(Estimate):
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return the current variance (of the population, or of the finite pool); it does not depend on the draw."""
         return np.tile(measure_variance(belief), (len(truth), 1))
+
+
+def _is_settled(belief: Posterior, is_open: Bool[np.ndarray, " group"]) -> bool:
+    return not is_open.any() and not belief.undefined.all()
 
 
 def measure_doubt(belief: Posterior) -> PerGroup:

@@ -76,7 +76,7 @@ class Estimate:
         """Would the interval be too wide, or the group not be looked at, after the pending answers?"""
         deviation = np.sqrt(measure_variance(belief))
         low = belief.values(belief.expect())[0] - WIDTH_IN_SD / 2 * deviation
-        is_inspected = Inspection(belief, with_pending=True, low=low).is_inspected
+        is_inspected = Inspection(belief, with_pending=True, low=low, narrow=self.width).is_inspected
         return (WIDTH_IN_SD * deviation > self.width) | ~is_inspected
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
@@ -89,7 +89,7 @@ class Estimate:
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
         """Report the widest interval and the number of groups that are still too wide."""
-        inspection, width, (low, high) = inspect(belief), belief.width(), belief.interval()
+        inspection, width, (low, high) = inspect(belief, self.width), belief.width(), belief.interval()
         is_open = self._is_open(belief)
         order = np.where(is_open, 1.0, 0.0) + width / (1 + width)
         widest = int(np.argmax(np.where(belief.undefined, -1.0, order)))
@@ -125,7 +125,7 @@ class Estimate:
         return is_open
 
     def _inspect(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
-        return inspect(belief).is_inspected | belief.undefined
+        return inspect(belief, self.width).is_inspected | belief.undefined
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from fewlabels.models.logit.conflicts import (
     JEFFREYS,
     ConflictingAccuracies,
     _approximate_trigamma,
+    include_conflicts,
     weigh_conflicts,
 )
 
@@ -41,6 +42,10 @@ class Independent:
         return rng.beta(self.alpha, self.beta, size=(n, len(self.alpha)))
 
 
+def weigh(model, right, wrong):
+    return weigh_conflicts(model.mean, model.interval(0.95), right, wrong)
+
+
 def pulled(right, wrong, *, alpha=45.0, beta=5.0):
     """A model that expects 45 of 50, after these labels of each of its cells."""
     right, wrong = (np.array(n, dtype=float) for n in (right, wrong))
@@ -48,13 +53,13 @@ def pulled(right, wrong, *, alpha=45.0, beta=5.0):
 
 
 def test_labels_that_are_as_expected_or_missing_have_no_weight():
-    assert weigh_conflicts(*pulled([0, 9, 18, 8, 2], [0, 1, 2, 2, 0])).tolist() == [0.0] * 5
+    assert weigh(*pulled([0, 9, 18, 8, 2], [0, 1, 2, 2, 0])).tolist() == [0.0] * 5
 
 
 def test_the_weight_grows_with_the_conflict_and_has_its_sign():
-    weight = weigh_conflicts(*pulled([6, 5, 10], [4, 5, 10]))
+    weight = weigh(*pulled([6, 5, 10], [4, 5, 10]))
     assert -1 < weight[2] < weight[1] < weight[0] < 0
-    assert weigh_conflicts(*pulled([20], [0], alpha=25.0, beta=25.0))[0] > 0.5
+    assert weigh(*pulled([20], [0], alpha=25.0, beta=25.0))[0] > 0.5
 
 
 @pytest.mark.parametrize("n", [5, 20, 80])
@@ -62,13 +67,13 @@ def test_one_in_so_many_ordinary_groups_is_in_conflict(n):
     """Accuracies and labels drawn from the model itself: 4,000 groups, within 4 standard errors of at most CHANCE."""
     rng = np.random.default_rng(n)
     right = rng.binomial(n, rng.beta(45.0, 5.0, 4000))
-    weight = weigh_conflicts(*pulled(right, n - right))
+    weight = weigh(*pulled(right, n - right))
     assert 0.01 < np.mean(weight != 0) < CHANCE + 4 * np.sqrt(CHANCE * (1 - CHANCE) / 4000)
 
 
 def test_figures_are_those_of_their_draws():
     model, right, wrong = pulled([12, 27], [28, 3])
-    found = ConflictingAccuracies(model, right, wrong, np.array([-0.6, 0.0]))
+    found = ConflictingAccuracies(model, model.interval(0.95), right, wrong, np.array([-0.6, 0.0]))
     draws = found.draw(np.random.default_rng(0), 400_000)
     assert found.mean == pytest.approx(draws.mean(axis=0), abs=0.002)
     for end, q in zip(found.interval(0.95), (0.025, 0.975), strict=True):
@@ -77,8 +82,7 @@ def test_figures_are_those_of_their_draws():
 
 def test_the_interval_spans_the_model_and_the_own_labels():
     model, right, wrong = pulled([12], [28])
-    weight = weigh_conflicts(model, right, wrong)
-    low, high = ConflictingAccuracies(model, right, wrong, weight).interval(0.95)
+    low, high = include_conflicts([model], right, wrong)[0].interval(0.95)
     own = stats.beta.ppf(0.25, 12 + JEFFREYS, 28 + JEFFREYS)
     assert low[0] < own < model.mean[0] < high[0] <= model.interval(0.95)[1][0]
 

@@ -12,7 +12,7 @@ from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.calibrated.explanation import CalibrationSummary
 from fewlabels.models.logit.cache import fit_once
 from fewlabels.models.logit.cells import Logits, project_to_cells
-from fewlabels.models.logit.conflicts import ConflictingAccuracies, weigh_conflicts
+from fewlabels.models.logit.conflicts import include_conflicts
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.laplace import integrate
 from fewlabels.models.logit.overdispersion import OverdispersedAccuracies
@@ -82,8 +82,7 @@ def _add_departures(cells: Cells, projected: Sequence[Logits]) -> list[CellAccur
     right, wrong = cells.right, cells.n_labels - cells.right
     if not np.all(cells.bin == NONE):
         return [OverdispersedAccuracies(accuracies, right, wrong) for accuracies in projected]
-    weight = weigh_conflicts(projected[0], right, wrong)
-    return [ConflictingAccuracies(accuracies, right, wrong, weight) for accuracies in projected]
+    return include_conflicts(projected, right, wrong)
 
 
 def _score_range(cells: Cells) -> tuple[float, float] | None:

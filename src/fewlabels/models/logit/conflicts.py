@@ -6,6 +6,7 @@ than chance explains, the accuracy is, with a weight that grows with the conflic
 spans both. Groups that agree, and those without labels, stay as they are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +18,12 @@ from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.joint import CellAccuracies
 
 CHANCE = 0.2  # probability that an ordinary group is in conflict, in either direction
+FEWEST = 3  # labels that a group needs to contradict anything
 JEFFREYS = 0.5
 LEAST = 0.5  # pseudo-count of either outcome that is left of a fit without a group's own labels
 LEVEL = 0.95
 EDGE = 1e-6
-GRID = np.concatenate([[0.0], expit(np.linspace(-9.0, 9.0, 181)), [1.0]])  # accuracies
+GRID = np.concatenate([[0.0], expit(np.linspace(-9.0, 9.0, 121)), [1.0]])  # accuracies
 PerCell = Float[np.ndarray, " cell"]
 
 
@@ -33,6 +35,7 @@ class ConflictingAccuracies:
     """
 
     model: CellAccuracies
+    ends: tuple[PerCell, PerCell]  # of the model's intervals at LEVEL, which take long
     right: PerCell
     wrong: PerCell
     weight: PerCell
@@ -51,7 +54,7 @@ class ConflictingAccuracies:
 
     def interval(self, level: float) -> tuple[PerCell, PerCell]:
         """Central interval of the accuracy."""
-        low, high = (end.copy() for end in self.model.interval(level))
+        low, high = (end.copy() for end in (self.ends if level == LEVEL else self.model.interval(level)))
         if len(self._there):
             low[self._there], high[self._there] = (self._mixture.quantile((1 + side * level) / 2) for side in (-1, 1))
         return low, high
@@ -74,7 +77,7 @@ class ConflictingAccuracies:
         """The distributions of the cells with conflicts, the model's as a Beta."""
         there = self._there
         mean = np.clip(self.model.mean[there], EDGE, 1 - EDGE)
-        low, high = (end[there] for end in self.model.interval(LEVEL))
+        low, high = (end[there] for end in self.ends)
         strength = _find_strength(mean, high - low)
         own = betainc((self.right[there] + JEFFREYS)[:, None], (self.wrong[there] + JEFFREYS)[:, None], GRID)
         model = betainc((strength * mean)[:, None], (strength * (1 - mean))[:, None], GRID)
@@ -97,16 +100,24 @@ class _Mixture:
         return np.array([np.interp(q, below, GRID) for below in self.below])
 
 
-def weigh_conflicts(model: CellAccuracies, right: PerCell, wrong: PerCell) -> PerCell:
-    """Return the weight of each cell's own labels against the model: 0 where chance explains the difference.
+def include_conflicts(projected: Sequence[CellAccuracies], right: PerCell, wrong: PerCell) -> list[CellAccuracies]:
+    """Include what a cell's own labels say where they contradict a model's accuracies; the first ones are of all items."""
+    ends = [accuracies.interval(LEVEL) for accuracies in projected]
+    weight = weigh_conflicts(projected[0].mean, ends[0], right, wrong)
+    pairs = zip(projected, ends, strict=True)
+    return [ConflictingAccuracies(accuracies, own, right, wrong, weight) for accuracies, own in pairs]
+
+
+def weigh_conflicts(mean: PerCell, ends: tuple[PerCell, PerCell], right: PerCell, wrong: PerCell) -> PerCell:
+    """Return the weight of each cell's own labels against a model with such means and intervals; 0 where chance explains it.
 
     The weight is the share of the squared difference that chance does not explain (James and Stein 1961), with the sign of
     the difference.
     """
     weight = np.zeros(len(right))
-    (there,) = np.nonzero(right + wrong)
-    mean = np.clip(model.mean[there], EDGE, 1 - EDGE)
-    low, high = (end[there] for end in model.interval(LEVEL))
+    (there,) = np.nonzero(right + wrong >= FEWEST)
+    mean = np.clip(mean[there], EDGE, 1 - EDGE)
+    low, high = (end[there] for end in ends)
     strength, right, wrong = _find_strength(mean, high - low), right[there], wrong[there]
     expected, doubt = _to_logit(strength * mean - right, strength * (1 - mean) - wrong)
     own, noise = _to_logit(right + JEFFREYS, wrong + JEFFREYS)

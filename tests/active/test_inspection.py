@@ -14,13 +14,13 @@ SURE = fl.from_scores(1e6)
 NEEDED = (1 - SMALL * 0.05) / (SMALL * 0.05) * CHANCE / (1 - CHANCE)  # likelihood ratio
 
 
-def expected_right(score, right, n_labels, n_items=1000, **choices):
-    """A group whose prior is as sure as it can be of its mean score, beside a group like it without labels."""
+def expected_right(score, right, n_labels, n_items=1000, prior=SURE):
+    """A group whose prior is as sure of its mean score as asked for, beside a group like it without labels."""
     tally = make_tally(
         group=[0, 1], n_items=[n_items, n_items], n_labels=[n_labels, 0], right=[float(right), 0.0],
         score=[score * n_items, score * n_items],
     )  # fmt: skip
-    return infer(tally, fl.accuracy, SURE, **choices)
+    return infer(tally, fl.accuracy, prior)
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(0, 0), (1, 0), (7, 0), (8, 0), (10, 1), (12, 1)])
@@ -56,9 +56,9 @@ def test_a_group_without_items_left_has_been_looked_at():
     ]
 
 
-def test_where_the_interval_holds_what_a_broken_group_has_a_few_labels_are_enough():
-    """With a flat prior four right labels of four show [0.48, 0.99]; half of the mean, 0.83, is less than that."""
-    assert inspect(learned([2, 4, 8], [1, 0, 0], [90, 90, 90])).is_inspected.tolist() == [True, False, True]
+def test_groups_that_only_their_own_labels_speak_for_have_been_looked_at_after_a_few():
+    """With a flat prior the interval is that of the labels; it says by itself how few they are."""
+    assert inspect(learned([2, 4, 8], [1, 0, 0], [90, 90, 90])).is_inspected.all()
     assert inspect(learned([2], [0], [90])).n_labels[0] < FEWEST
     assert not inspect(learned([2], [0], [90])).is_inspected[0]
 
@@ -103,3 +103,20 @@ def test_groups_without_a_label_are_said():
         "; groups without a label: 1 of 2 (75% of the items)"
     )
     assert describe_unlabelled(learned([0, 0], [0, 0], [3, 3])) == ""
+
+
+def test_a_group_whose_labels_lie_between_good_and_broken_has_not_been_looked_at():
+    """Expected 0.9, ten right of 14: the estimate in between must not be taken for what was expected.
+
+    By the estimate's own likelihood ratio, of 0.81 against 0.49, the labels would speak for an intact group.
+    """
+    known = expected_right(0.9, 10, 14, prior=fl.from_scores(14.0))
+    found = inspect(known)
+    assert found.evidence[0] == pytest.approx(10 * np.log(1 / KEPT) - 4 * np.log(0.46 / 0.1), rel=1e-3)
+    assert not found.is_inspected[0]
+
+
+def test_own_labels_that_are_as_narrow_as_the_goal_asks_for_are_enough():
+    known = expected_right(0.9, 80, 110, prior=fl.from_scores(300.0))
+    assert not inspect(known).is_inspected[0]
+    assert inspect(known, narrow=0.3).is_inspected[0]

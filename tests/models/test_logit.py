@@ -9,11 +9,11 @@ from scipy.integrate import quad
 from scipy.special import betaln, digamma, expit
 from scipy.stats import norm, t
 
-from fewlabels.models.logit.cells import _quantile, project_to_cells
-from fewlabels.models.logit.laplace import _evaluate_points, _find_modes, fit, integrate
+from fewlabels.models.logit.cells import CellLogits, _quantile, project_to_cells
+from fewlabels.models.logit.laplace import Component, Fit, _evaluate_points, _find_modes, fit, integrate
 from fewlabels.models.logit.log_posterior import LogPosterior, trace_gradient
 from fewlabels.models.logit.model import MISCALIBRATION, MISCALIBRATION_WEIGHTS, OUTLIER_PRIOR, Model, Observations
-from fewlabels.models.logit.random_effects import LOOSE, N_SHIFTS, OutlierGrid, RandomEffects, Spread
+from fewlabels.models.logit.random_effects import LOOSE, N_SHIFTS, NODES, OutlierGrid, RandomEffects, Spread
 
 RNG = np.random.default_rng(5)
 TERMS = np.array([0.4, 0.9, -0.3])
@@ -305,3 +305,18 @@ def test_ranks_of_the_truth_are_uniform_where_the_model_holds(has_never_right, b
         ranks += ((drawn < truth).sum(axis=0) + rng.integers(0, alike + 1)).tolist()
     counts = np.bincount(np.array(ranks) // 20, minlength=5)
     assert np.abs(counts / len(ranks) - 0.2).max() < bound  # groups of one run hang together: not 1,600 tries but fewer
+
+
+def test_a_cell_that_does_not_follow_the_curve_is_not_widened_by_its_uncertainty():
+    """All weight on an outlier's node: the interval is that node, however uncertain the curve is."""
+    at = np.zeros((1, 2, NODES))
+    probability = np.zeros((1, 2, NODES))
+    probability[0, 0, 0] = probability[0, 1, -1] = 1.0
+    one, none = np.ones(1), np.zeros((0, NODES))
+    component = Component(np.zeros(4), np.zeros(1), 1.0, np.eye(1), none, none, np.zeros((0, NODES, 1)))
+    model = Model(one, one, np.ones(1, dtype=bool))
+    fitted = Fit(model, np.zeros(4), np.eye(4), np.zeros(0, dtype=np.int64), (component,), ())
+    found = CellLogits(fitted, np.arange(2), at, probability, np.ones((1, 2, 1)), np.zeros(2))
+    low, high = found.interval(0.95)
+    assert high[0] - low[0] > 0.5
+    assert high[1] - low[1] < 1e-6

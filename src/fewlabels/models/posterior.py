@@ -32,7 +32,7 @@ from fewlabels.models.metric_sampler import MetricSampler
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
 OF_LABELS = (  # computed from the labels alone: still right when items are asked
-    "per_group", "overall", "exact", "undefined", "ranks", "_samples", "belief", "cell_posterior", "joint_cell_posterior", "pooled_cells",
+    "per_group", "_own_interval", "overall", "exact", "undefined", "ranks", "_samples", "belief", "cell_posterior", "joint_cell_posterior", "pooled_cells",
     "learned_covariance", "n_items", "n_labelled", "n_told",
 )  # fmt: skip
 
@@ -70,7 +70,16 @@ class Posterior(LabelledCells):
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
         """Credible interval per group, widened to contain the mean."""
-        return include_mean(self.mean(), self.per_group.interval(self.level if level is None else level))
+        return self._own_interval if level is None or level == self.level else self._find_interval(level)
+
+    @cached_property
+    def _own_interval(self) -> tuple[PerGroup, PerGroup]:
+        """The interval at the posterior's own level, which goals and figures ask for again and again."""
+        return self._find_interval(self.level)
+
+    def _find_interval(self, level: float) -> tuple[PerGroup, PerGroup]:
+        """Return the posterior's interval per group at any level."""
+        return include_mean(self.mean(), self.per_group.interval(level))
 
     def width(self) -> PerGroup:
         """Width of the interval per group."""

@@ -76,7 +76,7 @@ class Estimate:
         """Would the interval of the estimate be too wide, or the group not be looked at, after the pending answers?"""
         deviation = np.sqrt(measure_variance(belief))
         low = belief.values(belief.expect())[0] - WIDTH_IN_SD / 2 * deviation
-        is_inspected = Inspection(belief, with_pending=True, low=low).is_inspected
+        is_inspected = Inspection(belief, with_pending=True, low=low, narrow=self.width).is_inspected
         return (WIDTH_IN_SD * deviation > self.width) | ~is_inspected
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
@@ -85,11 +85,11 @@ class Estimate:
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Is every interval narrow enough, of a group that was looked at? Groups with an undefined metric are ignored."""
-        return not self._is_open(belief).any() and not belief.undefined.all()
+        return _is_settled(belief, self._is_open(belief))
 
-    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:
+    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
         """Report the widest interval and the number of groups that are still too wide."""
-        inspection, width, (low, high) = inspect(belief), belief.width(), belief.interval()
+        inspection, width, (low, high) = inspect(belief, self.width), belief.width(), belief.interval()
         is_open = self._is_open(belief)
         order = np.where(is_open, 1.0, 0.0) + width / (1 + width)
         widest = int(np.argmax(np.where(belief.undefined, -1.0, order)))
@@ -105,7 +105,7 @@ class Estimate:
         undefined_groups = name_undefined(belief)
         if undefined_groups:
             said = undefined_groups if belief.undefined.all() else f"{said}; {undefined_groups}"
-        return GoalStatus(self.settled(belief, rng), said, details)
+        return GoalStatus(_is_settled(belief, is_open), said, details)
 
     def _is_wide(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
         """Is the interval of the estimate too wide?"""
@@ -125,7 +125,7 @@ class Estimate:
 
     def _inspect(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
         """Has the group been looked at, so that its estimate can be trusted?"""
-        return inspect(belief).is_inspected | belief.undefined
+        return inspect(belief, self.width).is_inspected | belief.undefined
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,11 @@ class LeastCertain(Estimate):
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return the current variance of the estimate (of the population, or of the finite pool); it does not depend on the draw."""
         return np.tile(measure_variance(belief), (len(truth), 1))
+
+
+def _is_settled(belief: Posterior, is_open: Bool[np.ndarray, " group"]) -> bool:
+    """Is the estimate of every group that is defined settled?"""
+    return not is_open.any() and not belief.undefined.all()
 
 
 def measure_doubt(belief: Posterior) -> PerGroup:

@@ -1,5 +1,6 @@
 """The calibrated prior: fits the curve to all labels and returns the implied prior of every cell."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.calibrated.explanation import CalibrationSummary
 from fewlabels.models.logit.cache import fit_once
 from fewlabels.models.logit.cells import CellLogits, project_to_cells
+from fewlabels.models.logit.conflicts import include_conflicts
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.laplace import integrate
 from fewlabels.models.logit.overdispersion import OverdispersedAccuracies
@@ -62,7 +64,7 @@ def fit_calibrated(cells: Cells, observed: Cells, reads: Reads, *, finite_pool: 
             design_matrix.group,
             design_matrix.traits,
         )
-    projected = [_add_overdispersion(observed, accuracies) for accuracies in (everything, *rest)]
+    projected = _add_departures(observed, (everything, *rest))
     prior_fit = build_prior_fit(cells, reads, projected[0], projected[1] if finite_pool else None, observed)
     return replace(
         prior_fit,
@@ -75,11 +77,12 @@ def calibrated() -> Calibrated:
     return Calibrated()
 
 
-def _add_overdispersion(cells: Cells, accuracies: CellLogits) -> CellAccuracies:
-    """Let score bins have accuracies of their own under the calibrated prior; whole groups have random effects."""
-    if np.all(cells.bin == NONE):
-        return accuracies
-    return OverdispersedAccuracies(accuracies, cells.right, cells.n_labels - cells.right)
+def _add_departures(cells: Cells, projected: Sequence[CellLogits]) -> list[CellAccuracies]:
+    """Let score bins have accuracies of their own under the calibrated prior, and whole groups those of labels that contradict the fit."""
+    right, wrong = cells.right, cells.n_labels - cells.right
+    if not np.all(cells.bin == NONE):
+        return [OverdispersedAccuracies(accuracies, right, wrong) for accuracies in projected]
+    return include_conflicts(projected, right, wrong)
 
 
 def _score_range(cells: Cells) -> tuple[float, float] | None:

@@ -85,13 +85,17 @@ class CellLogits:
         return not (contradicted & (follows > MIN_WEIGHT)).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of every cell's accuracy, widened by the variance of the curve."""
+        """Central interval of every cell's accuracy: of the mixture over random effects, widened by the curve's variance.
+
+        As far as a cell is an outlier, its accuracy does not depend on the curve.
+        """
+        follows = self.probability[:, :, :N_SHIFTS].sum(axis=2)
         probability = self.weight[:, None, None] * self.probability
         at, probability = (np.concatenate(list(values), axis=1) for values in (self.at, probability))
         order = np.argsort(at, axis=1)
         at, probability = (np.take_along_axis(values, order, axis=1) for values in (at, probability))
         low, middle, high = (_quantile(at, probability, q) for q in ((1 - level) / 2, 0.5, (1 + level) / 2))
-        reach = ndtri((1 + level) / 2) ** 2 * (self.weight @ self.curve_standard_deviation**2)
+        reach = ndtri((1 + level) / 2) ** 2 * (self.weight @ (follows * self.curve_standard_deviation**2))
         low, high = (middle + sign * np.sqrt((end - middle) ** 2 + reach) for sign, end in ((-1, low), (1, high)))
         return expit(low), expit(high)
 

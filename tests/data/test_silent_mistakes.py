@@ -147,3 +147,12 @@ def test_averages_over_classes_are_not_taken_for_rates_of_the_positive_class() -
     assert [w for w in found.warnings if "macro" in w] == [
         "precision is the mean over both classes (macro average), whatever the positive class is; of class 'True' alone it is called ppv"
     ]
+
+
+@pytest.mark.parametrize(("name", "values", "is_said"), [("weight", 2.0, True), ("Sample_Weight", 2.0, True), ("weight", "heavy", False), ("weights_kg", 2.0, False)])  # fmt: skip
+def test_columns_named_like_weights_are_not_ignored_without_a_word(name: str, values: object, is_said: bool) -> None:
+    found = fl.assess(POOL.assign(label=TRUTH, **{name: values}), by="all", prior="flat").warnings
+    assert any(f"column {name!r} is not used: every item counts alike" in said for said in found) == is_said
+    if is_said:
+        used = fl.assess(POOL.assign(label=TRUTH, **{name: 0.5}), by="all", prior="flat", propensity=name).warnings
+        assert not any("every item counts alike" in said for said in used)

@@ -19,6 +19,9 @@ from fewlabels.errors import format_option, truncate_name
 NEARLY_ALL, NOTABLE_SHARE = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
 MIN_ROWS = 10
 SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations and Cohen's kappa above which two columns agree beyond chance
+WEIGHTS = re.compile(
+    "((sample|survey|case|item|sampling|design)_?)?weights?|ipw", re.IGNORECASE
+)  # names of weights of items
 MODEL_COLUMN = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with the classes of another model
 
 
@@ -61,6 +64,15 @@ def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
             )
             what = "predicted class" if role == "predicted" else role
             yield _make_warning(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
+    yield from _find_weights(pool)
+
+
+def _find_weights(pool: Predictions) -> Iterator[Finding]:
+    """Warn of columns that are named like weights of items: nothing weights by them."""
+    used = set(pool.roles.used().values())
+    for name in pool.items.columns:
+        if name not in used and WEIGHTS.fullmatch(name) and pool.items[name].type().is_numeric():
+            yield _make_warning(f"column {name!r} is not used: every item counts alike. If labelled items were chosen with unequal probabilities, name a column of their probabilities, such as a constant over the weight, with {format_option('propensity')}")  # fmt: skip
 
 
 def check_groups(cut: Cut, found: Columns) -> Iterator[Finding]:

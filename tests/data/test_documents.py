@@ -161,6 +161,7 @@ def test_a_damaged_session_is_refused_with_its_name(type_in: Type, session: Path
         ("about", lambda about: about | {"level": 2}, "level: it should be less than 1"),
         ("about", lambda about: about | {"arms": about["arms"][:1]}, "the array arm has values outside of 0 to 0"),
         ("about", lambda about: about | {"version": 2}, "version: it should be 1"),
+        ("about", lambda about: about | {"health": about["health"] | {"looks": " "}}, "health.looks: it should be"),
         ("arm", lambda array: array + 99, "the array arm has values outside"),
         ("score", lambda array: array.astype(str), "the array score should hold numbers"),
         ("n_items", lambda array: array[:1], "the array n_items has the shape"),

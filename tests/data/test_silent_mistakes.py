@@ -154,5 +154,6 @@ def test_columns_named_like_weights_are_not_ignored_without_a_word(name: str, va
     found = fl.assess(POOL.assign(label=TRUTH, **{name: values}), by="all", prior="flat").warnings
     assert any(f"column {name!r} is not used: every item counts alike" in said for said in found) == is_said
     if is_said:
-        used = fl.assess(POOL.assign(label=TRUTH, **{name: 0.5}), by="all", prior="flat", propensity=name).warnings
+        pool = fl.Predictions.read(POOL.assign(label=TRUTH, **{name: 0.5}), propensity=name)
+        used = fl.assess(pool, by="all", prior="flat").warnings
         assert not any("every item counts alike" in said for said in used)

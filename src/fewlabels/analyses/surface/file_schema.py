@@ -1,9 +1,8 @@
 """Schema of the JSON document in a saved surface, beside its arrays."""
 
-import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fewlabels.data.documents.axes import AxisDocument, FrameName, Level
 from fewlabels.data.documents.parsing import Count, Schema, UnitFloat
@@ -44,19 +43,14 @@ class ScaleDocument(Schema):
 
 
 class HealthDocument(Schema):
-    """Diagnostics of the fit."""
+    """Diagnostics of the fit of a saved surface."""
 
-    model_config = ConfigDict(extra="allow")
-
+    converged: bool
+    slope: float = 0.0
+    looks: Count = 0
+    terms: Count = 0
     together: UnitFloat | None = None
-
-    @model_validator(mode="after")
-    def _require_finite(self) -> "HealthDocument":
-        """Refuse saved diagnostics other than text and finite numbers."""
-        odd = next((name for name, value in (self.model_extra or {}).items() if not _is_plain(value)), None)
-        if odd is not None:
-            raise ValueError(f"{odd[:40]} should hold text and finite numbers")
-        return self
+    left_out: list[list[str]] = Field(default_factory=list)
 
 
 class SurfaceDocument(Schema):
@@ -91,10 +85,3 @@ class SurfaceDocument(Schema):
     n_looks: Count
     slope: float
     together: UnitFloat = 1.0
-
-
-def _is_plain(value: Any) -> bool:
-    """Is a value of a saved document text, a finite number, or a list of these?"""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))

@@ -32,7 +32,7 @@ class Random:
         return [int(rng.choice(len(prospect.left), p=prospect.left / prospect.left.sum()))]
 
     def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
-        """Draw the groups of `n` unlabelled items."""
+        """Draw the groups of `n` unlabelled items, as the random policy chooses them."""
         return rng.permutation(np.repeat(np.arange(len(prospect.left)), prospect.left))[:n].tolist()
 
 

@@ -69,12 +69,12 @@ class Assessment(Result):
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
-        """Posterior draws, groups in the order of `groups`."""
+        """Posterior draws of the assessment, groups in the order of `groups`."""
         return self.posterior.draws
 
     @property
     def in_order(self) -> tuple[Row, ...]:
-        """The rows in display order: score bins from low to high, other groups worst first."""
+        """The assessment's rows in display order: score bins from low to high, other groups worst first."""
         return self.groups if self.by.startswith("bins") and "," not in self.by else self.worst_first
 
     @cached_property
@@ -105,12 +105,12 @@ class Assessment(Result):
         )
 
     def about(self, metric: Metric) -> "Assessment":
-        """Assess another metric from the same counts."""
+        """Assess another metric from the same counts as this assessment."""
         spec = replace(self.spec, metric=metric)
         return assess_counts(self.tally, spec, imputed=self.imputed, frame=self.frame, provenance=self.provenance)
 
     def reliability(self) -> "Assessment":
-        """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
+        """Assess the accuracy by score bin, from the same counts: the reliability diagram in numbers."""
         return self._regrouped(CountTable.by_bin, accuracy)
 
     def merged(self, metric: Metric) -> "Assessment":

@@ -30,7 +30,7 @@ def is_graded(source: Any) -> bool:
 
 
 def diagnose_graded(source: Any) -> Diagnosis:
-    """Return the columns of grades, their scales, and how to rate the outputs."""
+    """Diagnose a graded table: return the columns of grades, their scales, and how to rate the outputs."""
     table = open_graded(source)
     human, judges = recognize_columns(table.columns())
     roles = ({"grade": human} if human else {}) | ({"judge": ", ".join(judges)} if judges else {})
@@ -52,7 +52,7 @@ def diagnose_graded(source: Any) -> Diagnosis:
     column = next((text for text in map(format_group, free) if text is not None), None)
     return replace(
         blank, n_items=n, n_labels=n_grades, attributes=attributes,
-        findings=tuple(_find_missing_grades(n_grades)), can=_list_possible(items, systems), next=_suggest(table.source, items, column, systems),
+        findings=tuple(_find_missing_grades(n_grades)), can=_list_possible(items, systems), next=_suggest_rating_commands(table.source, items, column, systems),
         frame=table.frame, role_of={name: role for role, name in roles.items()} | dict.fromkeys(judges, "judge"),
         sizes=(GroupSize("all items", n, n_grades),),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def _get_scale(items: GradedItems) -> Scale:
 
 
 def _list_possible(items: GradedItems, systems: tuple[str, str] | None) -> tuple[str, ...]:
-    """Return what graded outputs can be rated by."""
+    """Return by what the outputs of a graded table can be rated."""
     scale = _get_scale(items)
     figures = "win rate of the first output and distribution of verdicts" if scale.is_preference else "pass rate, mean grade and distribution of grades"  # fmt: skip
     can = [f"{figures} by people's standard (grades: {scale.words})"]
@@ -113,7 +113,9 @@ def _list_possible(items: GradedItems, systems: tuple[str, str] | None) -> tuple
     return tuple(can)
 
 
-def _suggest(source: str, items: GradedItems, column: str | None, systems: tuple[str, str] | None) -> tuple[str, ...]:
+def _suggest_rating_commands(
+    source: str, items: GradedItems, column: str | None, systems: tuple[str, str] | None
+) -> tuple[str, ...]:
     """Suggest the commands to rate a graded table."""
     words = {"grade": items.human.name} if items.human else {}
     typed = format_options({**words, **({"judge": [judge.name for judge in items.judges]} if items.judges else {})})

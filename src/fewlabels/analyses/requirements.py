@@ -10,7 +10,7 @@ from fewlabels.models.priors import Prior, list_uses
 
 
 def count_for(pool: Predictions, metric: Metric, *priors: Prior) -> dict[str, Any]:
-    """Return what a metric and any of the priors require of the aggregate query, as its options."""
+    """Return which counts a metric and any of the priors require: the options of the aggregate query."""
     uses = {use for prior in priors for use in list_uses(prior)}
     probabilities = "probabilities" in uses and pool.has("probabilities")
     strata = STRATA if "strata" in uses or "stratum" in metric.splits else ()

@@ -230,7 +230,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def _find_arm(arms: Sequence[tuple[str, Row]], name: str) -> list[tuple[str, Row]]:
-    """Return the arm of that name, written as in results: `sex=F, age=old`."""
+    """Return the arm of a surface that a condition names as in results: `sex=F, age=old`."""
     found = [(where, row) for where, row in arms if where == name]
     if not found:
         raise InputError(f"fail-if: there is no arm {name!r}; {did_you_mean(name, [where for where, _ in arms])}")
@@ -238,7 +238,7 @@ def _find_arm(arms: Sequence[tuple[str, Row]], name: str) -> list[tuple[str, Row
 
 
 def _holds_shares(result: Mapping[str, Any]) -> bool:
-    """Return whether the estimates of a result are shares, or differences of shares."""
+    """Return whether a condition is about shares, or differences of shares."""
     if "figure" in result:
         return result["figure"] in ("pass-rate", "win-rate")
     names = [row["metric"] for row in result["gaps"]] if "gaps" in result else [result.get("metric", "accuracy")]

@@ -24,7 +24,7 @@ class SurfaceAnswers:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The limitations of the estimates."""
+        """The limitations of the answers to queries of a surface."""
         return self.surface.warnings
 
     def to_dict(self) -> dict[str, Any]:
@@ -33,15 +33,15 @@ class SurfaceAnswers:
         return {**self.surface.to_dict(), **({"answers": answers} if answers else {})}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON document, and write it if a path is given."""
+        """Return the answers to queries as a JSON document, and write it if a path is given."""
         return write_json(self.to_dict(), path, self.surface.provenance.inputs)
 
     def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        """Return the answers to queries as GitHub-flavoured Markdown, for pull requests and job summaries."""
         return self.surface.to_markdown(answers=self.answers)
 
     def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file."""
+        """Write the surface with the answers to queries as one self-contained HTML file."""
         made = replace(self.surface.provenance, command=name_command())
         return replace(self.surface, provenance=made).report(path, answers=self.answers)
 

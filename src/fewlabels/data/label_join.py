@@ -81,14 +81,14 @@ def _join_propensities(
 
 
 def _note_attributes(columns: SuggestedColumns) -> tuple[str, ...]:
-    """Note the columns that may hold labels too, and are not merged with the given ones."""
+    """Note the columns that may hold labels too, and are not joined with the given ones."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]
     return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {format_option('label', name)})" for name in fit)  # fmt: skip
 
 
 def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:
-    """Note how many labels come from each source, if both have some."""
+    """Note how many joined labels come from each source, if both have some."""
     before = getattr(roles, role)
     if not before:
         return ()
@@ -137,7 +137,7 @@ def _unescape_formulas(
     column_of: ir.Value | None,
     names: AbstractSet[str] = frozenset(),
 ) -> ir.Table:
-    """Remove the apostrophe of escaped formulas, unless the predictions contain it too and the labels are no export."""
+    """Remove the apostrophe of escaped formulas from ids of labels to join, unless the predictions contain it too."""
     value = answers[column]
     if not value.type().is_string():
         return answers
@@ -155,7 +155,7 @@ def _unescape_formulas(
 
 
 def _find_label_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    """Find the column of labels (or agreement) in the separate table."""
+    """Find the column of labels (or agreement) in the separate table to join."""
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
     found = resolve_roles(column_kinds(answers), **asked)
     if found.agreement:
@@ -173,7 +173,7 @@ def _find_label_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str
 def _drop_unusable(
     answers: ir.Table, column: str, engine: BaseBackend, *, has_mark: bool
 ) -> tuple[ir.Table, tuple[str, ...]]:
-    """Drop the labels that do not count, and note how many and why."""
+    """Drop the labels that do not count in the join, and note how many and why."""
     value = answers[column]
     told = value.notnull() & (value.strip() != CANNOT_TELL) if has_mark else value.notnull()
     asked = _was_requested(answers, engine)
@@ -195,7 +195,7 @@ def note_cannot_tell(n: int) -> str:
 
 
 def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
-    """Return whether the label of an item was asked for, by default true; in CSV files booleans are text."""
+    """Return whether a joined label was asked for, by default true; in CSV files booleans are text."""
     kind = answers[ASKED].type() if ASKED in answers.columns else None
     if kind is not None and kind.is_boolean():
         return answers[ASKED].fill_null(True)
@@ -226,7 +226,7 @@ def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 
 
 def _one_label_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
-    """Keep one label per id; refuse different labels of the same item."""
+    """Keep one label per id to join; refuse different labels of the same item."""
     value = answers[column]
     answers = answers.filter(value.notnull()).select(__fl_key=as_name(answers[id]), __fl_answer=value).distinct()
     repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
@@ -239,7 +239,7 @@ def _one_label_per_id(answers: ir.Table, id: str, column: str, engine: BaseBacke
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
-    """Convert labels that are the words true and false to booleans if predictions are boolean: CSV files only have text."""
+    """Convert joined labels that are the words true and false to booleans if predictions are boolean: CSV only has text."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
     answer = answers["__fl_answer"]
     if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
@@ -248,7 +248,7 @@ def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBa
 
 
 def _check_label_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
-    """Raise if no label has the id of an item; note how many labels have none."""
+    """Raise if no label joins an item by its id; note how many labels have none."""
     lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
     counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
@@ -281,7 +281,7 @@ def _join_by_id(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> 
 
 
 def _fill_missing(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
-    """Fill missing labels with the old ones; if the types differ, both are cast to class names or numbers."""
+    """Join missing labels with the old ones; if the types differ, both are cast to class names or numbers."""
     if answer.type().is_boolean() and old.type().is_boolean():
         return answer.fill_null(old)
     answer, old = (as_name(v) if role == "label" else as_float(v) for v in (answer, old))

@@ -84,7 +84,7 @@ def read_long(source: Any, model: str, *, labels: Any = None, **roles: Any) -> J
 def open_models(
     pools: Any, *, models: Sequence[str] | None = None, model: str | None = None, labels: Any = None, **roles: Any
 ) -> JointPredictions:
-    """Open the predictions of several models, given as a mapping, as a wide table or as a long one."""
+    """Open and join the predictions of several models, given as a mapping, as a wide table or as a long one."""
     if isinstance(pools, JointPredictions):
         return pools
     if models is not None and model is not None:

@@ -126,7 +126,7 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
-    """Load CSV files into a DuckDB table."""
+    """Scan CSV files into a DuckDB table."""
     # Types are inferred from all rows, because an id may turn out to be text only in row 50,000.
     # Booleans are not inferred: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
@@ -148,7 +148,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _unquote_first(table: ir.Table, head: bytes) -> ir.Table:
-    """Remove the quotes that the engine keeps around the first name of a file with a byte order mark, as Excel writes it."""
+    """Remove the quotes that the scan keeps around the first name of a file with a byte order mark, as Excel writes it."""
     first = table.columns[0]
     name = first.removeprefix('"').removesuffix('"')
     is_kept = head.startswith(BOM_UTF8) and len(first) == len(name) + 2 and name and name not in table.columns
@@ -156,7 +156,7 @@ def _unquote_first(table: ir.Table, head: bytes) -> ir.Table:
 
 
 def _list_rounded(table: ir.Table, engine: BaseBackend) -> list[str]:
-    """Return the columns of integers that are too large for 64 bits: read as floats, they would be rounded, and ids wrong."""
+    """Return the scanned columns of integers beyond 64 bits: read as floats, they would be rounded, and ids wrong."""
     floats = [name for name, kind in table.schema().items() if kind.is_floating()]
     large = {f"large{i}": (table[name].abs() >= EXACT).any() for i, name in enumerate(floats)}
     broken = {f"broken{i}": (table[name] % 1 != 0).any() for i, name in enumerate(floats)}
@@ -165,7 +165,7 @@ def _list_rounded(table: ir.Table, engine: BaseBackend) -> list[str]:
 
 
 def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
-    """Load JSON files into a DuckDB table."""
+    """Scan JSON files into a DuckDB table."""
     found = [read_json_columns(path) for path in paths]
     columns = [one for one in found if one is not None]
     if columns and len(columns) < len(paths):
@@ -189,7 +189,7 @@ def _name_files(paths: list[str], read: Callable[..., ir.Table], table: ir.Table
 
 
 def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
-    """Load Arrow files into a DuckDB table."""
+    """Scan Arrow files into a DuckDB table."""
     reader = read_batches(paths)
     names = reader.schema.names
     require_distinct(names, paths[0])
@@ -200,7 +200,7 @@ def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBackend) -> ir.Table:
-    """Load Arrow data into a DuckDB table, batch by batch."""
+    """Scan Arrow data into a DuckDB table, batch by batch."""
     name, view = ibis.util.gen_name("fewlabels"), ibis.util.gen_name("fewlabels")
     engine.con.register(view, source)
     engine.con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{view}"')
@@ -209,7 +209,7 @@ def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBacke
 
 
 def _load_into_engine(table: ir.Table, engine: BaseBackend) -> ir.Table:
-    """Store a scanned table in DuckDB."""
+    """Store a scanned table in DuckDB, which owns it from then on."""
     return engine.create_table(ibis.util.gen_name("fewlabels"), table, temp=True)
 
 

@@ -151,7 +151,7 @@ class ScoringRule(RegisteredMetric):
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
-        """Return a metric that is a score's mean loss: the expected loss averaged over the cells of a scope."""
+        """Return the metric of a scoring rule: its expected loss averaged over the cells of a scope."""
         right, wrong = self.losses(sample.cells.score)
         return average(wrong + sample.theta * (right - wrong), sample.weight, sample.scope, sample.n_scopes)
 

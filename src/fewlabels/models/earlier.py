@@ -100,7 +100,7 @@ def from_earlier(earlier: Any, discount: float = 1.0) -> FromEarlier:
         raise InputError(
             f"{format_option('discount')} is {discount}; a label of an earlier assessment counts for 0 (nothing) to 1 (as much as a new one)"
         )
-    found = _read(earlier)
+    found = _read_earlier(earlier)
     belief = found.belief
     counts = dict(zip(belief.cells, belief.counts, strict=True))
     rows, seen = found.evidence, found.predictions
@@ -124,7 +124,7 @@ def _refuse_unknown(earlier: Collection[str], known: Collection[str]) -> None:
         )
 
 
-def _read(earlier: Any) -> "EarlierAssessment":
+def _read_earlier(earlier: Any) -> "EarlierAssessment":
     """Read the earlier assessment of a prior."""
     read: Callable[[Any, str], EarlierAssessment] = resolve_name(READ_EARLIER)
     if isinstance(earlier, Mapping) or hasattr(earlier, "to_dict"):

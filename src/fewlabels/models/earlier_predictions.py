@@ -64,7 +64,7 @@ class EarlierPredictions:
 
 
 def _count_scores(tally: CountTable) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the ranges of scores, the finest there are, and the counts of each group in each."""
+    """Count the scores of an assessment's predictions by group, in the finest ranges that they have."""
     if not tally.bins or np.isnan(tally.score).any():
         return (), ()
     ranges, at = (tally.bins, tally.bin) if tally.stratum is None else (bin_names(STRATA), tally.stratum)
@@ -74,17 +74,18 @@ def _count_scores(tally: CountTable) -> tuple[tuple[str, ...], tuple[tuple[int, 
 
 
 def _sum_scores(pool: EarlierPredictions) -> dict[Any, int]:
+    """Count predictions by range of scores, to compare them with the earlier ones."""
     return dict(enumerate(np.sum(pool.scores, axis=0).tolist()))
 
 
 def _name_scores(pool: EarlierPredictions) -> dict[Any, int]:
-    """Count by group and range of scores."""
+    """Count predictions by group and range of scores, to compare them with the earlier ones."""
     rows = zip(pool.groups, pool.scores, strict=True)
     return {(name, i): n for (name, _), row in rows for i, n in enumerate(row) if n}
 
 
 def _measure_distance(then: dict[Any, int], now: dict[Any, int]) -> float | None:
-    """Return the total variation distance of two samples; None where chance explains it, or it is small.
+    """Return the total variation distance of earlier and new predictions; None where chance explains it, or it is small.
 
     By chance it is at most its expectation, bounded by the standard deviations of the shares, plus what McDiarmid's
     inequality allows at the level of `FALSE_ALARM`, divided by the number of views.
@@ -102,5 +103,5 @@ def _measure_distance(then: dict[Any, int], now: dict[Any, int]) -> float | None
 
 
 def _bound_expected_distance(share: Float[np.ndarray, " cell"], noise: float) -> float:
-    """Bound the expected distance of two samples with these shares, whose inverse sizes sum to `noise`."""
+    """Bound the expected distance of earlier and new predictions with these shares; inverse sizes sum to `noise`."""
     return float(np.sqrt(share * (1 - share) * noise).sum() / 2)

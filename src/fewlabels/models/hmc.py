@@ -157,10 +157,10 @@ def run_chains(
 ) -> Chains:
     """Run chains of Hamiltonian Monte Carlo: warm up, then draw batches until `enough` accepts the draws."""
     with np.errstate(all="ignore"):  # divergent trajectories overflow; they are rejected
-        return _run(density, start, rng, settings or ChainSettings(), enough, reflections)
+        return _run_chains_once(density, start, rng, settings or ChainSettings(), enough, reflections)
 
 
-def _run(
+def _run_chains_once(
     density: Density,
     start: Points,
     rng: Rng,

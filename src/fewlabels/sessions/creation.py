@@ -74,7 +74,7 @@ def create_spec(
 
 
 def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str, Any]:
-    """Return the options of the aggregate query that creates a session; scores of many models are counted in coarser ranges."""
+    """Return the options of the query by which the creation of a session counts; scores of many models are counted coarsely."""
     found = count_for(pool, metric, prior)
     if isinstance(pool, JointPredictions) and found.get("strata"):
         found["strata"] = choose_strata(len(pool.models))

@@ -41,7 +41,7 @@ def _number_slots(sizes: Sizes) -> tuple[Slots, Slots]:
 
 
 def _draw_slots(rng: Rng, slot_group: Slots, sizes: Sizes) -> Items:
-    """Draw as many slots of each group as it has items, in order; the others stay empty."""
+    """Draw the slots of the item order: of each group as many as it has items; the others stay empty."""
     shuffled = np.lexsort((rng.random(len(slot_group)), slot_group))
     place = _rank_within(slot_group[shuffled])
     return np.sort(shuffled[place < sizes[slot_group[shuffled]]])

@@ -48,7 +48,7 @@ def tally_labels(spec: SessionSpec, state: SessionState) -> CountTable:
 
 
 def take_random_sample(spec: SessionSpec, state: SessionState) -> Sample:
-    """Return, to check a posterior by, the labelled items that were drawn at random over the whole pool."""
+    """Take the cached posterior's labelled items that were drawn at random over the whole pool, to check it by."""
     voted = state.labelled_at_random
     entry = np.array([one.item.entry for one in voted], dtype=np.int64)
     if spec.graded:
@@ -77,7 +77,7 @@ class Snapshot:
 
     @property
     def lacks_votes(self) -> bool:
-        """Whether most answered items need more votes: error rates are then poorly known, and no goal is settled."""
+        """Whether, in this snapshot, most answered items need more votes: error rates are poorly known, no goal is settled."""
         return bool(self.voted_items) and 2 * self.n_short > len(self.voted_items)
 
 
@@ -182,7 +182,7 @@ class PosteriorCache:
 
 
 def _with_pending(fitted_snapshot: Snapshot, posterior: Posterior, snapshot: Snapshot) -> Posterior:
-    """Set the pending and remaining items of a posterior to the current ones."""
+    """Set the pending and remaining items of a cached posterior to the current ones."""
     pending = np.zeros_like(posterior.pending)
     if snapshot.pending:
         pending = np.bincount(

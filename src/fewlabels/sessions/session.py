@@ -169,7 +169,7 @@ class Session(SessionRecords):
     # -- the loop ------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, who: str = "", lease: float | None = None, fresh: bool = True) -> list[ItemId]:
-        """Return n items to label, the same ones until they are answered.
+        """Return n items of the session to label, the same ones until they are answered.
 
         Once no new item is left, return items that are pending with other annotators; fewer than n if there are none.
         With several votes per item, items that need another vote come first.
@@ -195,7 +195,7 @@ class Session(SessionRecords):
             return [self._as_id(item.id) for item in items]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
-        """Record answers; all are saved or none.
+        """Record answers in the session; all are saved or none.
 
         A later answer to an item replaces the earlier one; with votes, only that of the same annotator. Answers to items
         that were not asked for are saved, and counted once their turn comes.
@@ -216,14 +216,19 @@ class Session(SessionRecords):
             record_answers(self._spec, self._store, labels, who=who, note=note, new_classes=new_classes)
 
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
-        """Settle items on which annotators disagree: the decided label is taken as true. All are saved or none."""
+        """Settle items of the session on which annotators disagree: the decided label is taken as true.
+
+        All are saved or none.
+        """
         require_several_votes(self._spec)
         require_name(self._spec, who)
         with self._store.writing():
             record_decisions(self._spec, self._store, labels, who=who, note=note, new_classes=new_classes)
 
     def undo(self, *, who: str = "", only: tuple[ItemId, bool] | None = None, decisions: bool = True) -> ItemId | None:
-        """Withdraw an annotator's last answer or decision; the item is open again. Return None if there is neither.
+        """Withdraw an annotator's last answer or decision in the session; the item is open again.
+
+        Return None if there is neither.
 
         Parameters
         ----------
@@ -243,7 +248,7 @@ class Session(SessionRecords):
     # -- results --------------------------------------------------------------------------------------------
 
     def assess(self, metric: Metric | str | None = None) -> Any:
-        """Estimate a metric from the labels so far, with credible intervals; of several models, compare them.
+        """Estimate a metric from the session's labels so far, with credible intervals; of several models, compare them.
 
         Parameters
         ----------
@@ -256,33 +261,33 @@ class Session(SessionRecords):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the goal is reached, so that labelling may stop."""
+        """Whether the session's goal is reached, so that labelling may stop."""
         return self.standing().settled
 
     def standing(self) -> GoalStatus:
-        """Return the current answer to the goal, and whether it is settled."""
+        """Return the session's current answer to its goal, and whether it is settled."""
         return describe_goal(self._spec, *infer_goal_posterior(*self._parts))
 
     def status(self) -> dict[str, Any]:
-        """Return counts, settings and the current answer as a dict, as `fewlabels status --json` writes it."""
+        """Return the session's counts, settings and current answer as a dict, as `fewlabels status --json` writes it."""
         return describe_session(*self._parts, self._pool)
 
     def knowledge(self) -> Posterior:
-        """Return the posterior of the goal's metric, given the labels so far."""
+        """Return the posterior of the metric of the session's goal, given the labels so far."""
         return infer_goal_posterior(*self._parts)[1]
 
     @property
     def provenance(self) -> Provenance:
-        """The provenance of its results, as of now; without the folder of the predictions, since pages show it."""
+        """The provenance of the session's results, as of now; without the folder of the predictions, since pages show it."""
         return record_provenance(self._spec, self._pool)
 
     def foresee(self, n: int) -> list[ItemId]:
-        """Return up to n items that may be asked for next, an equal number per group."""
+        """Return up to n items that the session may ask for next, an equal number per group."""
         with self._store.reading():
             return [self._as_id(item.id) for item in list_selectable_items(self._spec, self._store, n)]
 
     def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
-        """Return the undecided items on which annotators disagree: id, votes, notes, class probabilities.
+        """Return the session's undecided items on which annotators disagree: id, votes, notes, class probabilities.
 
         Unless `fresh`, the probabilities are the last computed ones, without waiting for new ones.
         """

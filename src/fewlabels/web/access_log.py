@@ -18,11 +18,11 @@ class LogFile(Protocol):
     """What lines are written to."""
 
     def write(self, text: str, /) -> object:
-        """Write text to the log."""
+        """Write text to the access log."""
         ...
 
     def flush(self) -> object:
-        """Pass on what was written to the log."""
+        """Pass on what was written to the access log."""
         ...
 
 

@@ -57,11 +57,11 @@ class Compare:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for a goal that compares two groups."""
         return f"tell whether {self.a} and {self.b} differ by more than {self.rope:g}, with probability {self.confidence:g}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected probability of the verdict after a label; without a closed form, variance reduction."""
+        """Return the gain of a comparison: the expected probability of the verdict after a label, or variance reduction."""
         pair = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
         if (
@@ -75,7 +75,7 @@ class Compare:
         return gains
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of the compared difference a − b."""
+        """Return what the goal of comparison asks for: the posterior of the difference a − b of two groups."""
         values = belief.draws[:, self._positions(belief)]
         return Draws((f"{self.a} − {self.b}",), values[:, [0]] - values[:, [1]])
 
@@ -157,6 +157,6 @@ def _find_likeliest(probabilities: dict[str, float]) -> tuple[str, float]:
 
 
 def _subtract_betas(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:
-    """Return the difference of two compared groups with Beta posteriors."""
+    """Return the difference of the two groups of a comparison, whose posteriors are Betas."""
     one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
     return BetaDifference(one, other, panels)

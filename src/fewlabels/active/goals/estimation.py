@@ -58,12 +58,12 @@ class Estimate:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for the goal of estimation."""
         half = f"{50 * self.width:.3g} points" if self.metric.is_share else f"{self.width / 2:.3g}"
         return f"get {self.metric.name} of every group within ±{half}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return p_g times the expected variance reduction; for correlated groups, summed over all groups.
+        """Return the gain of a goal of estimation: p_g times the expected variance reduction, of correlated groups in all.
 
         Groups that are known well enough count less, so that labels go where they settle the goal.
         """
@@ -80,15 +80,18 @@ class Estimate:
         return (WIDTH_IN_SD * deviation > self.width) | ~is_inspected
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of the metric in every group."""
+        """Return what the goal of estimation asks for: the posterior of the metric in every group."""
         return belief
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Is every interval narrow enough, of a group that was looked at? Groups with an undefined metric are ignored."""
+        """Is the estimation settled: is every interval narrow enough, of a group that was looked at?
+
+        Groups with an undefined metric are ignored.
+        """
         return _is_settled(belief, self._is_open(belief))
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
-        """Report the widest interval and the number of groups that are still too wide."""
+        """Describe how far the goal of estimation is: the widest interval, and how many groups are still too wide."""
         inspection, width, (low, high) = inspect(belief, self.width), belief.width(), belief.interval()
         is_open = self._is_open(belief)
         order = np.where(is_open, 1.0, 0.0) + width / (1 + width)
@@ -136,7 +139,7 @@ class Explore(Estimate):
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected variance reduction of the estimates, summed over all groups; it does not depend on the draw."""
+        """Return the expected variance reduction by which Explore estimates, summed over all groups; the draw does not matter."""
         group_weight = np.minimum(belief.n_items / FULL_WEIGHT_SIZE, 1.0)
         fall = expect_variance_reduction(belief, group_weight) + group_weight * _expect_inspection(belief)
         return np.tile(fall, (len(truth), 1))

@@ -56,7 +56,7 @@ class FindWorst:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for the goal of identification."""
         which = self.name.removeprefix("find-")
         named = f"the {which} group" if self.m == 1 else f"the {self.m} {which} groups"
         return f"name {named} by {self.metric.name} with probability {self.confidence:g}"
@@ -67,7 +67,7 @@ class FindWorst:
         return 1 if self.metric.worst == "highest" else -1
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the signed metric, to identify the extreme: label where it may be."""
+        """Return the signed metric as the gain of identification: label where the extreme may be."""
         return self.sign * belief.values(truth)
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002

@@ -67,7 +67,7 @@ class CompareModels:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for a goal that compares models."""
         which = f"{self.a} and {self.b}" if self.a else "the two models"
         return f"tell whether {which} differ by more than {self.rope:g}, with probability {self.confidence:g}"
 
@@ -77,18 +77,18 @@ class CompareModels:
         return np.tile(reduce_variance(belief, joint, {self.find_pair(joint): 1.0}), (len(truth), 1))
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of the difference a − b."""
+        """Return what the goal asks of two models: the posterior of the difference a − b."""
         joint = find_joint(self.name, belief)
         a, b = self.find_pair(joint)
         return Draws((f"{joint.models[a]} − {joint.models[b]}",), joint.overall[:, [a]] - joint.overall[:, [b]])
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:
-        """Does the verdict have the required probability?"""
+        """Does the verdict on two models have the probability that the goal requires?"""
         joint = find_joint(self.name, belief)
         return is_informed(joint, self.find_pair(joint)) and self.describe(belief, rng).settled
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
-        """Return the verdict, its probability and every model's figure."""
+        """Describe the goal's verdict on two models, its probability and every model's figure."""
         joint = find_joint(self.name, belief)
         row = compare_scope(
             joint, self.find_pair(joint), rope=self.rope, confidence=self.confidence, level=belief.level
@@ -107,7 +107,7 @@ class CompareModels:
         return forecast_pair(joint, self.find_pair(joint), rope=self.rope, confidence=self.confidence)
 
     def find_pair(self, joint: JointPosterior) -> tuple[int, int]:
-        """Return the places of the two models."""
+        """Return the places of the two models that the goal compares."""
         if self.a is None or self.b is None:
             if len(joint.models) != 2:
                 raise InputError(f"goal compare-models: there are {len(joint.models)} models; name the two to compare")
@@ -135,7 +135,7 @@ class BestModel:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for a goal that seeks the best of several models."""
         return f"find a model within {self.rope:g} of the best, with probability {self.confidence:g}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
@@ -144,12 +144,12 @@ class BestModel:
         return np.tile(reduce_variance(belief, joint, _weigh_pairs(joint)), (len(truth), 1))
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of every model's metric."""
+        """Return what the goal asks of several models: the posterior of every model's metric."""
         joint = find_joint(self.name, belief)
         return Draws(joint.models, joint.overall)
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:
-        """Is a model within the rope of the best with the required probability?"""
+        """Is the goal reached: is a model within the rope of the best with the required probability?"""
         return self.describe(belief, rng).settled
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
@@ -166,7 +166,7 @@ class BestModel:
         )
 
     def forecast(self, belief: Posterior) -> LabelForecast:
-        """Forecast how many more labels settle it."""
+        """Forecast how many more labels settle which of the goal's models is the best."""
         joint = find_joint(self.name, belief)
         return forecast_best_model(joint, rope=self.rope, confidence=self.confidence)
 
@@ -198,7 +198,7 @@ def is_informed(joint: JointPosterior, pair: tuple[int, int]) -> bool:
 
 
 def _weigh_pairs(joint: JointPosterior) -> dict[tuple[int, int], float]:
-    """Weigh every model's difference from the one of least regret by how open it is which of the two is better."""
+    """Weigh, for a goal on models, every one's difference from that of least regret by how open it is which is better."""
     drawn = joint.overall
     chosen = int(joint.regret().argmin())
     better = (drawn > drawn[:, [chosen]]).mean(axis=0)

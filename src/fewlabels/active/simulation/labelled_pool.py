@@ -83,7 +83,7 @@ class LabelledPool:
 
 
 def require_labels(pool: Predictions, n_labels: int) -> None:
-    """Refuse a pool without labels."""
+    """Refuse to lay out a labelled pool without labels."""
     if not n_labels:
         raise InputError(
             f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"

@@ -75,8 +75,8 @@ def fairness(
     several = split_names(metrics) if isinstance(metrics, str) else metrics
     asked = resolve_metrics(several if isinstance(several, Sequence) else (several,), pool)
     names = tuple(asked)
-    estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
-    _check(rope, level, seed)
+    estimator = METHODS[_find_name(method, METHODS, "method")] if isinstance(method, str) else method
+    _check_choices(rope, level, seed)
     aggregated = aggregate_strata(pool, by)
     warnings = require_valid(pool, aggregated)
     binary, assumed = to_binary(pool, names)
@@ -87,7 +87,7 @@ def fairness(
     sample = estimator.learn(strata, rng, finite_pool=finite_pool)
     gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**GROUP_METRICS, **_list_own(asked)}, seed)
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
-    groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
+    groups, health = _measure_groups(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
         strata, health, warnings, names, by_scores=isinstance(sample, CalibratedDraws), pooled=pooled,
@@ -102,7 +102,7 @@ def fairness(
     )  # fmt: skip
 
 
-def _measure(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
+def _measure_groups(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
     """Estimate every fairness metric in every group, and the convergence diagnostics of these draws."""
     strata, rows = gap_estimator.strata, []
     for name in names:
@@ -112,10 +112,10 @@ def _measure(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[G
             low, high = gap_estimator.interval(draws) if len(draws) else (float("nan"), float("nan"))
             mean = float(draws.mean()) if len(draws) else float("nan")
             rows.append(GroupRow(group, name, mean, low, high, int(strata.size[i]), int(strata.group_labels[i])))
-    return tuple(rows), _diagnose(gap_estimator, names)
+    return tuple(rows), _diagnose_convergence(gap_estimator, names)
 
 
-def _diagnose(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnostics:
+def _diagnose_convergence(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnostics:
     """Diagnose what the chains contribute to every fairness metric; independent draws have no chains."""
     sample, quantities = gap_estimator.sample, gap_estimator.quantities
     if not sample.n_chains:
@@ -172,7 +172,7 @@ def _curve_points(sample: MethodDraws, gap_estimator: GapEstimator) -> tuple[Cur
     )
 
 
-def _check(rope: float, level: float, seed: int) -> None:
+def _check_choices(rope: float, level: float, seed: int) -> None:
     """Refuse a rope, level or seed that `fairness` cannot use."""
     require_seed(seed)
     if not rope >= 0:
@@ -185,7 +185,7 @@ def _check(rope: float, level: float, seed: int) -> None:
         raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
 
 
-def _find(name: str, known: Any, kind: str) -> str:
+def _find_name(name: str, known: Any, kind: str) -> str:
     """Return the name if `fairness` knows it; else refuse it, with the nearest one."""
     if name not in known:
         raise InputError(f"fairness: there is no {kind} {name!r}; {did_you_mean(name, list(known))}")

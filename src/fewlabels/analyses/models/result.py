@@ -54,7 +54,7 @@ class ModelComparison(Result):
     provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the result of a comparison of models as the contract's JSON, as a dict."""
         names = ("metric", "by", "rope", "n_items", "n_labels", "n_disagree", "level", "required", "prior", "paired", "finite_pool")  # fmt: skip
         return {
             "models": list(self.models), **{name: getattr(self, name) for name in names}, "sentence": self.sentence,
@@ -64,36 +64,36 @@ class ModelComparison(Result):
         }  # fmt: skip
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """Return one row per model and group."""
+        """Return the result as one row per model and group."""
         return [asdict(row) for row in self.figures]
 
     @property
     def whole(self) -> str:
-        """The group of the figures that are about all items."""
+        """The group of the result's figures that are about all items."""
         return OVERALL if any(row.group == OVERALL for row in self.figures) else self.figures[0].group
 
     def list_figures(self, group: str | None = None) -> list[ModelFigure]:
-        """List the figures of every model in a group, by default of all items."""
+        """List the result's figures of every model in a group, by default of all items."""
         return [row for row in self.figures if row.group == (group or self.whole)]
 
     def list_differences(self, group: str | None = None) -> list[ModelDifference]:
-        """List the differences of every two models in a group, by default of all items."""
+        """List the result's differences of every two models in a group, by default of all items."""
         return [row for row in self.differences if row.group == (group or self.whole)]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups, without the whole."""
+        """The groups of the result, without the whole."""
         found = tuple(dict.fromkeys(row.group for row in self.figures))
         return tuple(group for group in found if group != OVERALL) if len(found) > 1 else found
 
     @property
     def best(self) -> ModelFigure:
-        """The model that is most probably the best."""
+        """The model that is most probably the best by this result."""
         return max(self.list_figures(), key=lambda row: row.p_best)
 
     @property
     def is_settled(self) -> bool:
-        """Is the question answered: which of two models is better, or which of several is the best?"""
+        """Does the result answer the question: which of two models is better, or which of several is the best?"""
         if len(self.models) == 2:
             return self.list_differences()[0].verdict != NOT_SETTLED
         return self.p_good_enough >= self.required
@@ -107,17 +107,17 @@ class ModelComparison(Result):
 
     @property
     def choice(self) -> ModelFigure:
-        """The model of least expected regret."""
+        """The model of least expected regret by this result."""
         return min(self.list_figures(), key=lambda row: row.regret)
 
     @property
     def sentence(self) -> str:
-        """The answer in words."""
+        """The result of comparing models in words."""
         if len(self.models) == 2:
             return describe_estimated_difference(self.list_differences()[0], self.rope, self.required)
         return self._describe_best()
 
     def _describe_best(self) -> str:
-        """Describe which of several compared models is the best."""
+        """Describe the result for several models: which one is the best."""
         rows = [asdict(row) for row in self.list_figures()]
         return describe_best(rows, self.choice.model, self.rope, self.p_good_enough, is_settled=self.is_settled)

@@ -36,7 +36,7 @@ class LabelForecast:
 
     @property
     def range(self) -> str:
-        """The central 80 % of futures, in words."""
+        """The central 80 % of forecast sample sizes, in words."""
         low, high = (f"{n:,}" if n is not None else "more than there are" for n in (self.low, self.high))
         return f"eight in ten simulated futures: {low} to {high}"
 
@@ -50,7 +50,7 @@ def forecast_difference(
     n_open: int,
     finite_pool: bool = False,
 ) -> LabelForecast:
-    """Forecast how many more labels settle a difference of two models.
+    """Forecast the sample size that settles a difference of two models: how many more labels.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def forecast_difference(
 def forecast_best(
     drawn: Drawn, *, rope: float, confidence: float, n_labels: int, n_open: int, finite_pool: bool = False
 ) -> LabelForecast:
-    """Forecast how many more labels find a model that is within `rope` of the best; `drawn` are higher for better ones."""
+    """Forecast the sample size that finds a model within `rope` of the best; `drawn` are higher for better ones."""
     rng = np.random.default_rng(1)
-    noise = rng.standard_normal((N_LOOKS, drawn.shape[1])) @ _find_root(drawn).T
+    noise = rng.standard_normal((N_LOOKS, drawn.shape[1])) @ _find_covariance_root(drawn).T
 
     def is_settled(mean: Means, factor: float) -> Bool[np.ndarray, " future"]:
         regret = np.stack([_lose(mean_of_future + factor * noise) for mean_of_future in mean])
@@ -97,13 +97,13 @@ def forecast_best(
 def forecast_labels(
     drawn: Drawn, is_settled: IsSettled, *, n_labels: int, n_open: int, finite_pool: bool
 ) -> LabelForecast:
-    """Forecast how many more labels settle a question about some figures, which is not settled now.
+    """Forecast the sample size that settles a question about models' figures, which is not settled now.
 
     `is_settled` tells it for posterior means, and the factor by which standard deviations have fallen.
     """
     steps = _list_steps(n_open)
-    rest = _shrink(steps, n_labels, n_open, finite_pool=finite_pool)  # of the variance
-    rng, root = np.random.default_rng(0), _find_root(drawn)
+    rest = _shrink_variance(steps, n_labels, n_open, finite_pool=finite_pool)  # of the variance
+    rng, root = np.random.default_rng(0), _find_covariance_root(drawn)
     mean = np.tile(drawn.mean(axis=0), (N_FUTURES, 1))
     needed = np.full(N_FUTURES, np.inf)
     for i, n in enumerate(steps[1:].tolist(), start=1):
@@ -115,7 +115,7 @@ def forecast_labels(
 
 
 def summarize_needed(needed: Float[np.ndarray, " future"], most: int | None = None) -> LabelForecast:
-    """Summarize futures by quantiles, rounded up to two digits; a future that never settles counts as infinite."""
+    """Summarize forecast sample sizes by quantiles, rounded up to two digits; a future that never settles is infinite."""
     low, middle, high = (
         (round_up_count(q) if most is None else min(round_up_count(q), max(most, 0))) if np.isfinite(q) else None
         for q in np.quantile(needed, [0.1, 0.5, 0.9], method="inverted_cdf")
@@ -124,24 +124,24 @@ def summarize_needed(needed: Float[np.ndarray, " future"], most: int | None = No
 
 
 def _list_steps(n_open: int) -> Int[np.ndarray, " step"]:
-    """List the numbers of labels after which the question is looked at."""
+    """List the sample sizes at which the question about models is looked at."""
     steps = [0]
     while steps[-1] < n_open:
         steps.append(min(n_open, steps[-1] + max(BATCH, steps[-1] // GROWTH)))
     return np.array(steps)
 
 
-def _shrink(
+def _shrink_variance(
     n: Int[np.ndarray, " step"], n_labels: int, n_open: int, *, finite_pool: bool
 ) -> Float[np.ndarray, " step"]:
-    """Return the share of the variance that remains after n more labels; of exactly these items, none after all."""
+    """Return the share of the variance that remains after a sample of n more labels; of exactly these items, none after all."""
     known = n_labels + PRIOR_LABELS
     rest, after_all = 1 / (known + n), 1 / (known + n_open) if finite_pool else 0.0
     return np.asarray((rest - after_all) / (1 / known - after_all)) if n_open else np.ones(len(n))
 
 
-def _find_root(drawn: Drawn) -> Float[np.ndarray, "figure figure"]:
-    """Return a square root of the covariance of draws."""
+def _find_covariance_root(drawn: Drawn) -> Float[np.ndarray, "figure figure"]:
+    """Return a square root of the covariance of models' draws, to forecast sample sizes."""
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(drawn.T)))
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 

@@ -143,7 +143,7 @@ def fit_surface(
     frame: Frame = "pandas",
     provenance: Provenance | None = None,
 ) -> Surface:
-    """Fit a surface to counts whose groups are the arms."""
+    """Fit a surface in one call to counts whose groups are the arms."""
     given, fitted = _fit_model(counts.cells(), model, seed, finite_pool=finite_pool)
     spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, MIN_DRAWS)
     found = assess_counts(

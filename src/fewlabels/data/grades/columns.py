@@ -132,7 +132,7 @@ def _read_column(table: RoleTable, column: str, stated: Scale | None, *, is_judg
     kind = table.items[column].type()
     if kind.is_boolean():
         value = as_float(table.items[column])
-        return _Read(value, *_list_values(table, value), scale=Scale(0.0, 1.0, (0.0, 1.0), ("False", "True")))
+        return _Read(value, *_list_grade_values(table, value), scale=Scale(0.0, 1.0, (0.0, 1.0), ("False", "True")))
     if kind.is_numeric():
         return _read_numbers(table, column, table.number(column))
     if kind.is_string():
@@ -145,9 +145,9 @@ def _read_column(table: RoleTable, column: str, stated: Scale | None, *, is_judg
 
 def _read_numbers(table: RoleTable, column: str, value: Value) -> _Read:
     """Read a column of grades that are numbers."""
-    values, n = _list_values(table, value)
+    values, n = _list_grade_values(table, value)
     if not all(map(isfinite, values)):
-        raise InputError(f"column {column!r} holds an infinite grade in row {_find_row(table, value.isinf())}")
+        raise InputError(f"column {column!r} holds an infinite grade in row {_find_grade_row(table, value.isinf())}")
     _refuse_huge(table, column, value, values)
     return _Read(value, values, n)
 
@@ -156,7 +156,7 @@ def _refuse_huge(table: RoleTable, column: str, value: Value, values: Sequence[f
     """Refuse a column of grades whose squares would overflow or lose all digits."""
     huge = next((one for one in values if abs(one) > MAX_GRADE), None)
     if huge is not None:
-        raise InputError(f"column {column!r} holds the grade {huge:g} in row {_find_row(table, value.abs() > MAX_GRADE)}; grades are at most {MAX_GRADE:g} in size")  # fmt: skip
+        raise InputError(f"column {column!r} holds the grade {huge:g} in row {_find_grade_row(table, value.abs() > MAX_GRADE)}; grades are at most {MAX_GRADE:g} in size")  # fmt: skip
 
 
 def _read_text(table: RoleTable, column: str, stated: Scale | None, *, is_judge: bool) -> _Read:
@@ -175,11 +175,11 @@ def _read_text(table: RoleTable, column: str, stated: Scale | None, *, is_judge:
         stated = None  # the judge has words of its own
     if any(_is_number(word) for word in words) and not (stated and set(words) <= set(stated.names)):
         word = next(word for word in words if not _is_number(word))
-        row = _find_row(table, text == word)
+        row = _find_grade_row(table, text == word)
         raise InputError(f"column {column!r} mixes numbers and words: row {row} has {quote_name(word)}; leave items without a grade empty")  # fmt: skip
     grade_of, scale = _grade_words(table, column, text, words, stated)
     value = ibis.cases(*((text == word, number) for word, number in grade_of.items()), else_=ibis.null("float64"))
-    values, n = _list_values(table, value)
+    values, n = _list_grade_values(table, value)
     return _Read(value, values, n, scale)
 
 
@@ -191,7 +191,7 @@ def _grade_words(
         return order_words(column, words)
     unknown = next((word for word in words if word not in stated.names), None)
     if unknown is not None:
-        row = _find_row(table, text == unknown)
+        row = _find_grade_row(table, text == unknown)
         raise InputError(f"column {column!r}: row {row} has the grade {quote_name(unknown)}, which is not on the scale {stated.words}")  # fmt: skip
     return {word: stated.levels[stated.names.index(word)] for word in words}, stated
 
@@ -252,11 +252,11 @@ def _require_inside(table: RoleTable, column: str, read: _Read, scale: Scale) ->
     """Raise if a column holds a grade that is not on the stated scale."""
     wrong = next((v for v in read.values if not (scale.low <= v <= scale.high and (scale.is_continuous or v in scale.levels))), None)  # fmt: skip
     if wrong is not None:
-        row = _find_row(table, read.value == wrong)
+        row = _find_grade_row(table, read.value == wrong)
         raise InputError(f"column {column!r}: row {row} has the grade {wrong:g}, which is not on the scale {scale.words}; correct it, or state the scale with {format_option('scale')}")  # fmt: skip
 
 
-def _list_values(table: RoleTable, value: Value) -> tuple[tuple[float, ...], int]:
+def _list_grade_values(table: RoleTable, value: Value) -> tuple[tuple[float, ...], int]:
     """Return distinct values of a column (a limited number, and the extremes) and how many items have one."""
     counted = table.items.select(v=value).filter(lambda t: t.v.notnull())
     found = table.engine.to_pyarrow(counted.group_by("v").aggregate(n=counted.count()).limit(MAX_VALUES)).to_pydict()  # fmt: skip
@@ -291,7 +291,7 @@ def _is_number(word: str) -> bool:
         return False
 
 
-def _find_row(table: RoleTable, where: Value) -> str:
+def _find_grade_row(table: RoleTable, where: Value) -> str:
     """Return the row number of the first grade that meets a condition, for a message."""
     return f"{table.find(where)['row'][0]:,}"
 

@@ -53,7 +53,7 @@ def count_grades(
     most = JUDGE_BINS[min(len(pool.judges), len(JUDGE_BINS)) - 1]
     bins = [_bin_judge(pool, i, judge.scale, bars[i], most) for i, judge in enumerate(pool.judges)]
     found = _query_counts(pool, cut, outcomes, bins)
-    return _tabulate(pool, by, cut, human, bar, outcomes, bars, found, tuple(edges.inner for edges in bins))
+    return _tabulate_cells(pool, by, cut, human, bar, outcomes, bars, found, tuple(edges.inner for edges in bins))
 
 
 def list_cell_keys(pool: GradedItems, judges: Sequence[JudgeCounts]) -> list[Value]:
@@ -156,7 +156,7 @@ def _query_counts(pool: GradedItems, cut: Cut, outcomes: _Edges, bins: Sequence[
     return {name: [column[row] for row in rows] for name, column in found.items()}
 
 
-def _tabulate(
+def _tabulate_cells(
     pool: GradedItems,
     by: Groups,
     cut: Cut,

@@ -72,7 +72,7 @@ def choose_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n
     Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the
     number of rows of a fit to single items.
     """
-    effects = Effects(axes, tuple(_tabulate(axis) for axis in axes), (), ())
+    effects = Effects(axes, tuple(_factor_covariance(axis) for axis in axes), (), ())
     budget = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
     left_out: list[Block] = []
     for block in sorted(effects.blocks, key=effects.count_terms):
@@ -91,7 +91,7 @@ def choose_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n
     return replace(effects, pairs=tuple(sorted(pairs)), left_out=tuple(left_out))
 
 
-def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
+def _factor_covariance(axis: Axis) -> Float[np.ndarray, "value term"]:
     """Factor the prior covariance of the effects of an attribute's centred values into independent terms."""
     n = len(axis.levels)
     centre = np.eye(n) - 1 / n

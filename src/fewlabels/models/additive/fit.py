@@ -45,7 +45,7 @@ class _AdditiveScaleMode:
 
     @cached_property
     def evidence(self) -> float:
-        """Log evidence of the fitted model, with scales integrated out (Laplace)."""
+        """Log evidence of the fitted additive model, with scales integrated out (Laplace)."""
         before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.priors.precision, self.precision))
         return float(self.evaluation.value + 0.5 * (before - after))
 

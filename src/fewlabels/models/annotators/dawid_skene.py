@@ -52,7 +52,7 @@ class GibbsSchedule:
         return self.kept * self.thin
 
     def shorten(self, size: int) -> "GibbsSchedule":
-        """Return a shorter Gibbs schedule for large data, where chains converge faster."""
+        """Return a shorter schedule of Dawid and Skene's Gibbs sampler for large data, where chains converge faster."""
         return self if size <= LARGE else GibbsSchedule(self.burn // 2, self.kept, max(2, self.thin // 4), self.chains)
 
 
@@ -183,7 +183,7 @@ class _AnnotatorModel:
     def draw(
         self, rng: Rng, said: Float[np.ndarray, "annotator class class"]
     ) -> Float[np.ndarray, "annotator class class"]:
-        """Draw strengths and rates, then the rows of the annotators' confusion matrices."""
+        """Draw strengths and rates of Dawid and Skene's annotators, then the rows of their confusion matrices."""
         found = self.log_likelihood(said)
         top = found.max(axis=1, keepdims=True)
         seen = np.exp(found - top)  # (strength, error, annotator)
@@ -224,7 +224,7 @@ class _ClassifierModel:
         self.alpha, self.beta = strength * level, strength * (1 - level)
 
     def draw(self, rng: Rng, truth: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "cell class"]:
-        """Draw the log probability of every class in every cell."""
+        """Draw the log probability by which Dawid and Skene's classifier gives every class in every cell."""
         counts = self.place @ truth + self.vote_matrix.known
         at, said = np.arange(self.cells), self.vote_matrix.predicted
         right, wrong = counts[at, said], counts.copy()

@@ -31,17 +31,17 @@ class CalibrationSummary:
 
     @property
     def fit(self) -> LogitFit:
-        """The fitted curve and scale of the random effects."""
+        """The fitted curve and scale of the random effects, to explain the calibration."""
         return self.logits.fit
 
     @property
     def scale(self) -> float:
-        """σ: the scale of the random effects, in logits."""
+        """σ, which explains how far groups differ: the scale of the random effects, in logits."""
         return float(np.exp(self.fit.mean[AT_SCALE]))
 
     @property
     def strength(self) -> float:
-        """Median prior strength of a cell, in labels: the weight of the scores and of other groups' labels."""
+        """What explains the prior: its median strength in a cell, in labels, from the scores and other groups' labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @property
@@ -61,7 +61,7 @@ class CalibrationSummary:
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
-        """Return the calibration curve over the range of the scores."""
+        """Return the calibration curve over the range of the scores, to explain it."""
         if self.range is None:
             return ()
         return self._trace(score_grid(*self.range), level)
@@ -79,12 +79,12 @@ class CalibrationSummary:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the summary of the calibration as plain data."""
+        """Return the explanation of the calibration as plain data."""
         curve = [vars(point) for point in self.draw_curve(level)]
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        """Return points of the learned calibration curve at these scores."""
+        """Return points of the explained calibration curve at these scores."""
         return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mean, self.fit.covariance, level)
 
 

@@ -37,15 +37,15 @@ class GPPosterior:
 
     @cached_property
     def standard_deviation(self) -> PerArm:
-        """Standard deviation of f or g at every arm."""
+        """Standard deviation of the fitted f or g at every arm."""
         return np.sqrt((self.loadings**2).sum(axis=1) + self.residual_variance)
 
     def expect(self, function: Callable[[Float[np.ndarray, "node arm"]], Float[np.ndarray, "node arm"]]) -> PerArm:
-        """Posterior expectation of a function of f or g, per arm, by Gauss-Hermite quadrature."""
+        """Posterior expectation of a function of the fitted f or g, per arm, by Gauss-Hermite quadrature."""
         return MASSES @ function(self.mean + NODES[:, None] * self.standard_deviation) / MASSES.sum()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws of f or g at all arms; the residual part is drawn independently per arm."""
+        """Joint draws of the fitted f or g at all arms; the residual part is drawn independently per arm."""
         common = rng.standard_normal((n, self.loadings.shape[1])) @ self.loadings.T
         return (
             self.mean + common + np.sqrt(self.residual_variance) * rng.standard_normal((n, len(self.residual_variance)))

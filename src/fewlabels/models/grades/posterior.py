@@ -118,7 +118,7 @@ def infer_grades(
     n_draws = limit_stored_draws(limit_draws(n_draws, counts.grades.size), max(counts.grades.size, MIN_SIZE))
     score = standardize_grades(counts.outcomes.value, counts.grades.sum(axis=0))
     effects = _fit(rng, counts, score, n_draws, systems)
-    theta = chance = _average_clusters(effects, _predict(effects, counts), score)
+    theta = chance = _average_clusters(effects, _predict_grades(effects, counts), score)
     value = counts.outcomes.value + counts.outcomes.error * rng.standard_normal((n_draws, len(score)))
     if finite_pool:
         theta = _complete_pool(rng, counts, chance)
@@ -156,7 +156,7 @@ def _fit(
     return fit_effects(rng, blocks, entries, counts.entry_grades, n_draws)
 
 
-def _predict(effects: EffectDraws, counts: GradeCounts) -> Float[np.ndarray, "draw cell outcome"]:
+def _predict_grades(effects: EffectDraws, counts: GradeCounts) -> Float[np.ndarray, "draw cell outcome"]:
     """Return the linear predictor of grades in every cell, without the effects of clusters."""
     n, named = len(counts.group), zip(effects.blocks, effects.terms, strict=True)
     return sum(block.predict(terms, n) for block, terms in named if block.name != "cluster")  # type: ignore[return-value]

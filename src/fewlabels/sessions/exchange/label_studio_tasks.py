@@ -58,7 +58,7 @@ class LabelingForm:
 
     @classmethod
     def fit(cls, shown: Shown, classes: Sequence[str]) -> "LabelingForm":
-        """Return the form for these items; without columns to show, it shows the id."""
+        """Return the form of Label Studio's tasks for these items; without columns to show, it shows the id."""
         wrong = next((name for name in classes if INVALID_XML.search(name)), None)
         if wrong is not None:
             raise InputError(
@@ -72,7 +72,7 @@ class LabelingForm:
         return cls(fields or (Field("id", ID),), tuple(classes))
 
     def render_config(self) -> str:
-        """Return the labelling config, as XML."""
+        """Return the labelling config of Label Studio's tasks, as XML."""
         view = Xml.Element("View")
         Xml.SubElement(view, "Style").text = STYLE
         for field in self.fields:

@@ -66,12 +66,12 @@ class Journal(Protocol):
 
     @property
     def about(self) -> dict[str, Any]:
-        """The settings of the session as JSON, fixed when it was created."""
+        """The settings of the session as JSON, which its journal keeps from its creation on."""
         ...
 
     @property
     def blobs(self) -> dict[str, bytes]:
-        """Binary attachments of `about`, fixed when the session was created."""
+        """Binary attachments of `about`, which the journal keeps from the session's creation on."""
         ...
 
     def read(self, after: int = 0) -> list[Event]:
@@ -108,7 +108,7 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the journal of events."""
         ...
 
 
@@ -116,7 +116,7 @@ class StoredJournal(Journal, Protocol):
     """A journal that outlives its process."""
 
     def count_items(self) -> list[EntryItems]:
-        """Count the items of every group and entry."""
+        """Count the items that the journal's events refer to, by group and entry."""
         ...
 
 

@@ -21,7 +21,7 @@ def is_address(path: str | Path) -> bool:
 
 
 def exists(path: str | Path) -> bool:
-    """Is a journal stored there? Of a database, whether it has one of this name."""
+    """Is a journal stored at this place? Of a database, whether it has one of this name."""
     if not is_address(path):
         return os.path.exists(path)  # noqa: PTH110 (a Path would not take bytes that are not UTF-8)
     try:

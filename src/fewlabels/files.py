@@ -45,7 +45,7 @@ def write_atomic(path: str | Path, content: str | bytes, *, inputs: Iterable[str
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None] = ()) -> None:
-    """Refuse outputs (option -> path) that cannot be written, overwrite an input, or name the same file twice."""
+    """Refuse files to write (option -> path) that cannot be written, overwrite an input, or are the same file twice."""
     inputs = list(inputs)
     given = [(option, path) for option, path in outputs.items() if path is not None]
     for _, path in given:
@@ -58,7 +58,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 
 
 def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse an output file that cannot be written or that is one of the inputs."""
+    """Refuse a file to write that cannot be written or that is one of the inputs."""
     try:
         found = _stat_target(path)
     except (OSError, ValueError) as error:
@@ -69,7 +69,7 @@ def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Return whether an output file is a pipe, a character device, or an open file descriptor of this process."""
+    """Return whether a file to write is a pipe, a character device, or an open file descriptor of this process."""
     found = _stat_target(path)
     kind = 0 if found is None else found.st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or bool(DESCRIPTOR.fullmatch(str(path)))

@@ -74,6 +74,7 @@ def warn_earlier(earlier: "FromEarlier", tally: CountTable, metric: Metric) -> l
 
 
 def _compare_predictions(earlier: "FromEarlier", tally: CountTable, words: dict[str, str]) -> list[str]:
+    """Say how these predictions differ from those of the earlier assessment."""
     if earlier.predictions is None:
         return [LACKS_PREDICTIONS]
     differences = earlier.predictions.list_differences(EarlierPredictions.count(tally))
@@ -117,7 +118,7 @@ def find_contradiction(rng: Rng, earlier: "FromEarlier", cells: Cells, metric: M
 
 
 def _find_p_value(simulated: Float[np.ndarray, " draw"], observed: float) -> float:
-    """Return the share of simulated statistics that are as large, the observed one counted in."""
+    """Return the p-value by which labels contradict the earlier assessment: the share of simulated statistics as large."""
     return float((1 + (simulated >= observed - EDGE).sum()) / (1 + len(simulated)))
 
 
@@ -136,7 +137,7 @@ def _draw_accuracies(
 
 
 def _drop_labels(cells: Cells) -> Cells:
-    """Return the same cells without labels."""
+    """Return the same cells without labels, to check these against the earlier assessment."""
     none = np.zeros(cells.n, dtype=np.int64)
     strata = cells.strata
     if strata is not None:

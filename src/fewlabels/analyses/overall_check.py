@@ -81,20 +81,20 @@ class OverallCheck:
 
     def _describe_move(self) -> str:
         return (
-            f"the overall figure, {_say(self.shown)}, lies between that of the model, {_say(self.model)}, and what the {self.n:,} "
-            f"labels {self.how}, show, {_say(self.sample)}: they differ by more than a standard error, and no more than chance allows"
+            f"the overall figure, {_format_figure(self.shown)}, lies between that of the model, {_format_figure(self.model)}, and what the {self.n:,} "
+            f"labels {self.how}, show, {_format_figure(self.sample)}: they differ by more than a standard error, and no more than chance allows"
         )
 
     @property
     def warning(self) -> str | None:
         """A warning that says why the figure is not the model's, or its interval wider."""
         if self.shown == self.sample:
-            return f"{UNEVEN}; by the model it would be {_say(self.model)}"
+            return f"{UNEVEN}; by the model it would be {_format_figure(self.model)}"
         if not self.disagrees:
             return self._describe_move() if self.has_moved else None
         return (
-            f"the overall figure by the model, {_say(self.model)}, is contradicted by the {self.n:,} labels {self.how}, "
-            f"which show {_say(self.sample)}; the interval spans both: groups with few labels differ from what scores "
+            f"the overall figure by the model, {_format_figure(self.model)}, is contradicted by the {self.n:,} labels {self.how}, "
+            f"which show {_format_figure(self.sample)}; the interval spans both: groups with few labels differ from what scores "
             "and other groups lead to expect, so label more of the whole pool"
         )
 
@@ -202,6 +202,6 @@ def _list_ends(found: Estimate) -> tuple[float, float, float]:
     return found.mean, found.low, found.high
 
 
-def _say(found: Estimate) -> str:
+def _format_figure(found: Estimate) -> str:
     """Format a figure with its interval, for the warning of the overall check."""
     return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"

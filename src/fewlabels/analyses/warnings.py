@@ -77,7 +77,7 @@ def collect_warnings(
 
 
 def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool) -> list[str]:
-    """Warn of groups without labels."""
+    """Warn of an assessment's groups without labels."""
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
     hints = "other groups' labels and their own scores" if scored else "other groups' labels"
@@ -88,7 +88,7 @@ def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool
 
 
 def _warn_macro(metric: ClassRate, tally: CountTable) -> list[str]:
-    """Warn of macro averages of two classes, which many tools do not mean by these words."""
+    """Warn of an assessment's macro averages of two classes, which many tools do not mean by these words."""
     if tally.by == "predicted" or not metric.is_macro_average or metric.only_true_classes or len(tally.classes) != 2:
         return []
     alone = choose_words("--by predicted", 'by="predicted"')
@@ -98,7 +98,7 @@ def _warn_macro(metric: ClassRate, tally: CountTable) -> list[str]:
 
 
 def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInterval], m: int) -> list[str]:
-    """Warn of groups whose metric is undefined."""
+    """Warn of an assessment's groups whose metric is undefined."""
     empty = [row.group for row, missing in zip(rows, posterior.undefined, strict=True) if missing]
     if not empty:
         return []
@@ -127,7 +127,7 @@ def _name_few_groups(groups: Sequence[str]) -> str:
 
 
 def _warn_prior(posterior: Posterior) -> list[str]:
-    """Warn of an overall estimate that depends on the prior."""
+    """Warn of an assessment whose overall estimate depends on the prior."""
     if not is_prior_dominated(posterior):
         return []
     pseudo, real = posterior.prior.strength().sum(), posterior.cells.n_labels.sum()
@@ -138,14 +138,14 @@ def _warn_prior(posterior: Posterior) -> list[str]:
 
 
 def _warn_never_predicted(posterior: Posterior) -> list[str]:
-    """Warn of classes that are never predicted."""
+    """Warn of an assessment's classes that are never predicted."""
     unsaid = _never_predicted(posterior)
     said = "classes that are never predicted have no row, but count in means over classes"
     return [f"{said}: {join_names(unsaid)}; their recall is 0"] if unsaid else []
 
 
 def _warn_few_draws(posterior: Posterior) -> list[str]:
-    """Warn of estimates that rest on few draws."""
+    """Warn of an assessment whose estimates rest on few draws."""
     n = len(posterior.draws)
     if n >= min(MIN_DRAWS, posterior.n_draws):
         return []
@@ -199,7 +199,7 @@ def list_wide_groups(rows: Sequence[HasInterval]) -> list[str]:
 
 
 def _warn_bins(posterior: Posterior) -> list[str]:
-    """Warn of items in score bins without labels."""
+    """Warn of an assessment's items in score bins without labels."""
     cells = posterior.cells
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:

@@ -60,7 +60,7 @@ def _make_table(a: Assessment, rows: tuple[Row, ...]) -> Table:
 
 
 def print_comparison(out: Console, c: Comparison) -> None:
-    """Print the table of a comparison: difference, credible interval, ROPE probabilities and verdict."""
+    """Print the table of a comparison of two groups: difference, credible interval, ROPE probabilities and verdict."""
     a, b = (escape(name) for name in c.groups)
     out.print(
         f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"

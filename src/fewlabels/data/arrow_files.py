@@ -38,7 +38,7 @@ def _read_schema(path: str) -> pa.Schema:
 
 
 def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a file, each validated in full: lengths, offsets, indices and UTF-8."""
+    """Yield the batches of an Arrow file, each validated in full: lengths, offsets, indices and UTF-8."""
     try:
         _require_bounded_buffers(path)
         with pa.OSFile(path) as file:
@@ -68,7 +68,7 @@ def _make_unreadable_error(path: str, error: BaseException) -> InputError:
 
 
 def _require_bounded_buffers(path: str) -> None:
-    """Refuse a file whose buffers decompress to more than the limit: a reader allocates all of it at once."""
+    """Refuse an Arrow file whose buffers decompress to more than the limit: a reader allocates all of it at once."""
     size, total = Path(path).stat().st_size, 0
     limit = max(find_decompression_limit(size), size)
     with pa.OSFile(path) as file:

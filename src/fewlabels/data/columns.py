@@ -195,7 +195,7 @@ def _derive_binary(
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
-    """Return the positive and the other class of a column with the positive class's score."""
+    """Derive the positive and the other class from a column with the positive class's score."""
     seen = sorted(_class_names(table, roles, engine, booleans), key=natural_order)
     positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
     others = [name for name in seen if name != positive]

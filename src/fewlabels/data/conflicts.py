@@ -76,7 +76,7 @@ def _find_weights(pool: Predictions) -> Iterator[Finding]:
 
 
 def check_groups(cut: Cut, found: Columns) -> Iterator[Finding]:
-    """Warn of conflicting groups, whose names look alike, or are empty beside missing values: they are estimated apart."""
+    """Warn of conflicting groups: names that look alike, or empty ones beside missing values; they are estimated apart."""
     for facet, key in zip(cut.facets, cut.keys, strict=True):
         names = {name for name in found[key] if isinstance(name, str)}
         twins = find_twins(names) if facet.name != "predicted" else []

@@ -74,7 +74,7 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
 
 
 def _checksum_rows(pool: Predictions) -> dict[str, int]:
-    """Return a checksum over rows of predictions, scores and what annotators see, where row numbers serve as ids.
+    """Return the fingerprint's checksum over rows of predictions, scores and shown columns; row numbers serve as ids.
 
     Of the columns only text, integers and booleans: engines write other values differently.
     """
@@ -95,7 +95,7 @@ def _checksum_rows(pool: Predictions) -> dict[str, int]:
 
 
 def _mark_text(value: Value) -> Value:
-    """Return a number that differs for most texts: from their length, and their first and last characters."""
+    """Return a number for the fingerprint that differs for most texts: by length, and first and last characters."""
     text = value.fill_null("")
     codes = [part.left(1).ascii_str().cast("int64") for part in (text, text.substr(1), *(text.right(i) for i in (1, 2, 3)))]  # fmt: skip
     weights = (1, 3, 7, 31, 127)

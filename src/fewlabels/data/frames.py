@@ -132,7 +132,7 @@ def fill_masked(values: np.ma.MaskedArray[Any, Any]) -> Any:
 
 
 def _arrow_of_values(name: str, values: Any) -> pa.Array:
-    """Convert an array or a list to an Arrow column."""
+    """Convert an array or a list, as a frame's column, to an Arrow column."""
     if isinstance(values, str | int | float) or values is None:
         raise InputError(f"column {name!r} is one value ({values!r}), not an array with one per item")
     if isinstance(values, np.ma.MaskedArray):

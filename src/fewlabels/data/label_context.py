@@ -13,14 +13,16 @@ from fewlabels.errors import count
 def note_other_values(
     table: ir.Table, roles: Roles, labels: ir.Table, answer_id: str, engine: BaseBackend, *, apart: AbstractSet[str]
 ) -> tuple[str, ...]:
-    """Note the columns of the labels whose values differ from those of the predictions at the same ids."""
+    """Note the columns that labels repeat as context, and whose values differ from the predictions' at the same ids."""
     taken = {str(roles.id), answer_id, *apart, *(roles.label, roles.agreement, roles.score, roles.propensity)}
     shared = [name for name in labels.columns if name in table.columns and name not in taken]
     shared = [name for name in shared if _is_plain(labels[name]) and _is_plain(table[name])]
     if not shared:
         return ()
     sides = [
-        one.select(__fl_key=as_name(one[key]), **{f"{side}{i}": _tidy(one[name]) for i, name in enumerate(shared)})
+        one.select(
+            __fl_key=as_name(one[key]), **{f"{side}{i}": _tidy_context(one[name]) for i, name in enumerate(shared)}
+        )
         for side, one, key in (("ours", table, str(roles.id)), ("theirs", labels, answer_id))
     ]
     joined = sides[0].inner_join(sides[1], "__fl_key")
@@ -34,13 +36,13 @@ def note_other_values(
 
 
 def _is_plain(value: ir.Value) -> bool:
-    """Return whether values are written alike in every file: text, integers and booleans."""
+    """Return whether the values of a context column are written alike in every file: text, integers and booleans."""
     kind = value.type()
     return bool(kind.is_string() or kind.is_integer() or kind.is_boolean())
 
 
-def _tidy(value: ir.Value) -> ir.Value:
-    """Return the text of values as sheets keep it: without line ends, an escaping apostrophe, and cases of True."""
+def _tidy_context(value: ir.Value) -> ir.Value:
+    """Return the text of context values as sheets of labels keep it: without line ends, an apostrophe, and cases of True."""
     text = as_name(value).fill_null("").strip()
     text = text.replace("\r\n", "\n").re_replace("^'", "")
     return text.lower().isin(["true", "false"]).ifelse(text.lower(), text)

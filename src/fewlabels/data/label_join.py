@@ -137,7 +137,7 @@ def _unescape_formulas(
     column_of: ir.Value | None,
     names: AbstractSet[str] = frozenset(),
 ) -> ir.Table:
-    """Remove the apostrophe of escaped formulas from ids of labels to join, unless the predictions contain it too."""
+    """Remove escaped formulas' apostrophe in labels to join, unless predictions have it too and labels are no export."""
     value = answers[column]
     if not value.type().is_string():
         return answers
@@ -205,20 +205,20 @@ def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
 
 
 def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
-    """Does a column of labels hold only the words true and false?"""
+    """Does a column of labels to join hold only the words true and false?"""
     words = table[column].strip().lower().nullif("")
     others = table.filter(words.notnull() & words.notin(FLAGS))
     return not engine.to_pyarrow(others.aggregate(n=others.count()))["n"][0].as_py()
 
 
 def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
-    """Return whether "?" is a class of these predictions; then it is an ordinary label."""
+    """Return whether "?" is a class of these predictions; then it joins them as an ordinary label."""
     is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
     return is_predicted or CANNOT_TELL in _list_scored_classes(table, roles)
 
 
 def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
-    """Does a label say "?" (cannot tell)?"""
+    """Does a joined label say "?" (cannot tell)?"""
     if not table[column].type().is_string():
         return False
     found = table.filter(table[column].strip() == CANNOT_TELL).limit(1)
@@ -239,7 +239,7 @@ def _one_label_per_id(answers: ir.Table, id: str, column: str, engine: BaseBacke
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
-    """Convert joined labels that are the words true and false to booleans if predictions are boolean: CSV only has text."""
+    """Convert joined labels that are the words true and false to booleans, as the predictions are: CSV only has text."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
     answer = answers["__fl_answer"]
     if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):

@@ -137,7 +137,7 @@ def _refuse_same_file(sources: Mapping[str, Any]) -> None:
 
 
 def _list_model_columns(columns: Sequence[str], model: str, models: Sequence[str]) -> dict[str, str]:
-    """Return the columns of one model, and their usual names; of two models `a` and `a_b`, `p_a_b_x` is the second one's."""
+    """List the columns of one model to join, with their usual names; of `a` and `a_b`, `p_a_b_x` is the second one's."""
     longer = [other for other in models if other.startswith(f"{model}_")]
     found = {f"{role}_{model}": role for role in ("predicted", "score") if f"{role}_{model}" in columns}
     for column in columns:

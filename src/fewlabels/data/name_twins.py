@@ -7,7 +7,7 @@ INVISIBLE = ("Cf", "Cc")  # Unicode categories: format and control characters
 
 
 def fold_name(name: str) -> str:
-    """Return a name as it looks: composed, without invisible characters, with single spaces.
+    """Return a name as it looks, the same for its twins: composed, without invisible characters, with single spaces.
 
     >>> fold_name("cat\u200b ") == fold_name("cat"), fold_name("cafe\u0301") == fold_name("caf\u00e9")
     (True, True)

@@ -148,7 +148,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _unquote_first(table: ir.Table, head: bytes) -> ir.Table:
-    """Remove the quotes that the scan keeps around the first name of a file with a byte order mark, as Excel writes it."""
+    """Remove the quotes that the scan keeps around a first name after a byte order mark, as Excel writes it."""
     first = table.columns[0]
     name = first.removeprefix('"').removesuffix('"')
     is_kept = head.startswith(BOM_UTF8) and len(first) == len(name) + 2 and name and name not in table.columns

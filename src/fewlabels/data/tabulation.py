@@ -83,13 +83,13 @@ def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np
 
 
 def _class_index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
-    """Return a column of the aggregate as indices of classes, for the count table."""
+    """Tabulate a column of the aggregate as indices of classes, for the count table."""
     at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
     return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
 
 
 def _to_floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
-    """Return a column of the aggregate as floats, for the count table."""
+    """Tabulate a column of the aggregate as floats, for the count table."""
     values = found.get(column, [None] * len(found["n"]))
     return np.array([missing if v is None else float(v) for v in values])
 

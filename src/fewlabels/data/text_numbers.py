@@ -39,7 +39,7 @@ def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) 
 
 
 def _as_number(column: ir.Value) -> ir.Value:
-    """Parse a number; a comma is the decimal separator, and a percent sign divides by 100."""
+    """Parse a number stored as text; a comma is the decimal separator, and a percent sign divides by 100."""
     text = column.strip()
     is_percent = text.endswith("%")
     plain = is_percent.ifelse(text.left(text.length() - 1), text).strip().replace(",", ".").nullif("")
@@ -48,7 +48,7 @@ def _as_number(column: ir.Value) -> ir.Value:
 
 
 def _is_word(text: ir.Value, number: ir.Value) -> ir.Value:
-    """Is a text present, but no number?"""
+    """Is a text present that is no number?"""
     return text.notnull() & number.isnull()
 
 

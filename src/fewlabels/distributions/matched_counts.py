@@ -33,7 +33,7 @@ def draw_matched_counts(
 def _draw_binomial(
     rng: Rng, mean: Float[np.ndarray, " count"], chance: Float[np.ndarray, " count"]
 ) -> Int[np.ndarray, " count"]:
-    """Draw binomial counts; n is one of the two integers around mean / chance, so that mean and variance are kept.
+    """Draw binomial matched counts; n is one of the integers around mean / chance, so that mean and variance are kept.
 
     Where the lower integer is below the mean, only the higher one is possible, and the variance is larger.
     """

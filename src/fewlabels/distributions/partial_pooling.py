@@ -34,12 +34,12 @@ class PooledCells:
     rest: Int[np.ndarray, " cell"]
 
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy per cell, averaged over settings."""
+        """Expected accuracy per partially pooled cell, averaged over settings."""
         mean = self.weight @ (self.alpha / (self.alpha + self.beta))
         return mean if self.known is None else (self.known[:, 0] + self.rest * mean) / self._size()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws: first a setting, then every cell."""
+        """Joint draws under partial pooling: first a setting, then every cell."""
         setting = rng.choice(len(self.weight), size=n, p=self.weight)
         theta = rng.beta(self.alpha[setting], self.beta[setting])
         return theta if self.known is None else (self.known[:, 0] + rng.binomial(self.rest, theta)) / self._size()

@@ -14,6 +14,6 @@ def beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array
 
 
 def beta_quantile(alpha: Array, beta: Array, q: float) -> Array:
-    """Return the quantile of a Beta; 0 or 1 where a parameter is zero."""
+    """Return the quantile of a Beta distribution, with SciPy's precision; 0 or 1 where a parameter is zero."""
     inner = betaincinv(np.where(alpha > 0, alpha, 1.0), np.where(beta > 0, beta, 1.0), q)
     return np.where(alpha <= 0, 0.0, np.where(beta <= 0, 1.0, inner))

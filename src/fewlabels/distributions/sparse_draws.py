@@ -54,7 +54,7 @@ class SparseDraws:
         return self.join(more)
 
     def join(self, other: "SparseDraws") -> "SparseDraws":
-        """Concatenate the entries of both."""
+        """Concatenate the sparse entries of both."""
         return SparseDraws(
             np.concatenate([self.draw, other.draw]),
             np.concatenate([self.cell, other.cell]),
@@ -64,11 +64,11 @@ class SparseDraws:
         )
 
     def keep(self, kept: np.ndarray) -> "SparseDraws":
-        """Keep some of the entries."""
+        """Keep some of the sparse entries."""
         return SparseDraws(self.draw[kept], self.cell[kept], self.outcome[kept], self.value[kept], self.shape)
 
     def to_dense(self) -> Float[np.ndarray, "draw cell outcome"]:
-        """Return the whole array."""
+        """Return the whole array of the sparse draws."""
         n_cells = self.shape[1]
         return self.sum_scopes(np.arange(n_cells), n_cells)
 
@@ -83,7 +83,7 @@ class SparseBelief(Protocol):
         ...
 
     def draw_sparse(self, rng: np.random.Generator, n: int) -> SparseDraws:
-        """Joint draws of the entries above zero."""
+        """Sparse joint draws: only the entries above zero."""
         ...
 
 

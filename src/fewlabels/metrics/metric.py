@@ -343,5 +343,5 @@ def find_metric(name: str) -> Metric:
 
 
 def cost(costs: Any) -> Cost:
-    """Metric of expected cost, from a table (row per true class, column per predicted class): CSV, frame or dicts."""
+    """Return the metric of expected cost, by a table (row per true, column per predicted class): CSV, frame or dicts."""
     return Cost(costs if isinstance(costs, Costs) else read_costs(costs))

@@ -46,7 +46,7 @@ class ChainDiagnostics:
         return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 
     def to_dict(self) -> dict[str, float | int]:
-        """Return plain data."""
+        """Return the diagnostics as plain data."""
         return {"rhat": self.rhat, "ess": self.ess, "divergences": self.divergences}
 
 
@@ -90,7 +90,7 @@ def _split_chains(values: Quantities) -> Float[np.ndarray, "half piece quantity"
 
 
 def _normal_scores(values: Quantities) -> Quantities:
-    """Normal scores of the ranks of draws, for rank-normalised R-hat; ties share their mean rank."""
+    """Normal scores of the ranks of chains' draws, for rank-normalised R-hat; ties share their mean rank."""
     flat = values.reshape(-1, values.shape[2])
     ranks = np.empty_like(flat)
     for column, out in zip(flat.T, ranks.T, strict=True):
@@ -113,7 +113,7 @@ def _variances(values: Quantities) -> tuple[PerQuantity, PerQuantity]:
 
 
 def _effective_sample_size(values: Quantities) -> PerQuantity:
-    """Effective sample size by Geyer's initial monotone sequence: sums of pairs of autocorrelations."""
+    """Effective sample size of chains by Geyer's initial monotone sequence: sums of pairs of autocorrelations."""
     n, m, _ = values.shape
     within, total = _variances(values)
     centred = values - values.mean(axis=0)

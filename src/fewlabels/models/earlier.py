@@ -51,11 +51,11 @@ class FromEarlier:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """Optional column roles."""
+        """Optional column roles of the prior from an earlier assessment."""
         return () if self.labels is None else ("score", "probabilities", "strata")
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Return the prior of each cell, without its own labels."""
+        """Return each cell's prior from the earlier assessment, without its own labels."""
         return self.learn(cells, reads, finite_pool=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:

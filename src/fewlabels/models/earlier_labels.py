@@ -42,11 +42,13 @@ class EarlierLabels:
             for name, count in self.labels[row].items():
                 if name in place:
                     labels[c, place[name]] += weight * count
-        more = replace(strata, n_labels=_add(strata.n_labels, at, n), right=_add(strata.right, at, right))
+        more = replace(
+            strata, n_labels=_add_earlier(strata.n_labels, at, n), right=_add_earlier(strata.right, at, right)
+        )
         return replace(
             cells,
-            n_labels=_add(cells.n_labels, cell, n),
-            right=_add(cells.right, cell, right),
+            n_labels=_add_earlier(cells.n_labels, cell, n),
+            right=_add_earlier(cells.right, cell, right),
             labels=labels,
             strata=more,
         )
@@ -87,10 +89,10 @@ def list_evidence(tally: CountTable, earlier: EarlierLabels | None, weight: floa
         }
         for i in np.nonzero(n)[0].tolist()
     ]  # fmt: skip
-    return rows + ([] if earlier is None else _discount(earlier, weight))
+    return rows + ([] if earlier is None else _discount_labels(earlier, weight))
 
 
-def _discount(earlier: EarlierLabels, weight: float) -> list[dict[str, Any]]:
+def _discount_labels(earlier: EarlierLabels, weight: float) -> list[dict[str, Any]]:
     """Return earlier labels as plain rows, each label worth `weight`."""
     return [
         {
@@ -104,11 +106,11 @@ def _discount(earlier: EarlierLabels, weight: float) -> list[dict[str, Any]]:
 
 
 def _group_of(cell: str) -> str:
-    """Return the group that a cell of an earlier assessment belongs to, from its name."""
+    """Return the group that an earlier labelled cell belongs to, from its name."""
     return cell.split(SEPARATOR, 1)[0]
 
 
-def _add(
+def _add_earlier(
     values: np.ndarray, at: Int[np.ndarray, " more"], more: Float[np.ndarray, " more"]
 ) -> Float[np.ndarray, " cell"]:
     """Add earlier labels to the counts of the cells they belong to."""

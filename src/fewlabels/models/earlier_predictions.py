@@ -37,14 +37,14 @@ class EarlierPredictions:
         return cls(classes, groups, *_count_scores(tally))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return what the predictions look like as plain data."""
         return {
             "predicted": dict(self.predicted), "groups": dict(self.groups), "ranges": list(self.ranges),
             "scores": [list(row) for row in self.scores],
         }  # fmt: skip
 
     def list_differences(self, now: "EarlierPredictions") -> list[str]:
-        """Describe what differs clearly: by more than chance explains, in at least a tenth of the predictions."""
+        """Describe what clearly differs between earlier and new predictions: by more than chance, in at least a tenth."""
         if bool(self.ranges) != bool(now.ranges):
             return ["there were scores then, and none now" if self.ranges else "there were no scores then"]
         views = {
@@ -85,7 +85,7 @@ def _name_scores(pool: EarlierPredictions) -> dict[Any, int]:
 
 
 def _measure_distance(then: dict[Any, int], now: dict[Any, int]) -> float | None:
-    """Return the total variation distance of earlier and new predictions; None where chance explains it, or it is small.
+    """Return the total variation distance of earlier and new predictions; None where it is small or due to chance.
 
     By chance it is at most its expectation, bounded by the standard deviations of the shares, plus what McDiarmid's
     inequality allows at the level of `FALSE_ALARM`, divided by the number of views.

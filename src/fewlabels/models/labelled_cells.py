@@ -106,7 +106,7 @@ class LabelledCells:
 
 
 def _outcome_probabilities(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Predictive probability of each outcome of a labelled cell's next label."""
+    """Predictive probability of each outcome of the next label in the labelled cells."""
     if isinstance(belief, Beta):
         return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
     assert isinstance(belief, Dirichlet)

@@ -38,22 +38,22 @@ class PooledShares(DrawnBelief):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the cells."""
+        """Names of the cells whose shares are pooled."""
         return self.cells.names
 
     @property
     def is_discrete(self) -> bool:
-        """Are the shares counts of a finite pool?"""
+        """Are the pooled shares counts of a finite pool?"""
         return self.finite_pool
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
-        """Joint draws."""
+        """Joint draws of the pooled shares."""
         return self._shares.draw(rng, n)
 
     def draw_class_masses(
         self, rng: Rng, weight: Float[np.ndarray, "draw cell"], scope: Int[np.ndarray, " cell"], n_scopes: int
     ) -> ClassMassDraws:
-        """Joint draws of accuracies and of the masses of classes."""
+        """Joint draws of pooled accuracies and of the masses of classes."""
         return self._shares.draw_class_masses(rng, weight, scope, n_scopes)
 
     @cached_property

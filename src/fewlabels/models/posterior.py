@@ -105,7 +105,7 @@ class Posterior(LabelledCells):
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
-        """Joint draws of the metric, made once from the seed."""
+        """Joint draws of the metric's posterior, made once from the seed."""
         return self._samples[0]
 
     @cached_property

@@ -29,17 +29,20 @@ class Prior(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name on the command line and in results."""
+        """The prior's name on the command line and in results."""
         ...
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Column roles that it requires: score, probabilities."""
+        """Column roles that the prior requires: score, probabilities."""
         ...
 
     @property
     def guesses_level(self) -> bool:
-        """Is its mean a guess common to all cells? Then sums over many cells learn the level (partial pooling)."""
+        """Is the prior's mean a guess common to all cells?
+
+        Then sums over many cells learn the level (partial pooling).
+        """
         ...
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
@@ -66,7 +69,7 @@ class LearningPrior(Prior, Protocol):
     """A prior that is fitted to the labels so far."""
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
-        """Fit to the labels of all cells, for the population or for the finite pool."""
+        """Fit the prior to the labels of all cells, for the population or for the finite pool."""
         ...
 
 

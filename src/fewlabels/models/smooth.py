@@ -26,7 +26,7 @@ class Smooth:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Return the prior of each cell, without its own labels."""
+        """Return the smooth prior of each cell, without its own labels."""
         return self.learn(cells, reads, finite_pool=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
@@ -43,5 +43,5 @@ class Smooth:
 
 
 def smooth() -> Smooth:
-    """Pool groups that share attributes, as far as the labels show that they are similar."""
+    """Use as prior a smooth one: pool groups that share attributes, as far as the labels show that they are similar."""
     return Smooth()

@@ -74,7 +74,7 @@ def create_spec(
 
 
 def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str, Any]:
-    """Return the options of the query by which the creation of a session counts; scores of many models are counted coarsely."""
+    """Return the options of the query by which a session's creation counts; coarser for scores of many models."""
     found = count_for(pool, metric, prior)
     if isinstance(pool, JointPredictions) and found.get("strata"):
         found["strata"] = choose_strata(len(pool.models))

@@ -27,7 +27,7 @@ from fewlabels.sessions.spec_file import read_spec, write_spec
 def create_journal(
     path: str | Path | None, pool: Any, design: StudyDesign, classes: Sequence[str]
 ) -> tuple[SessionSpec, Journal, Predictions]:
-    """Create and open a new journal with the design and the items of the pool, in memory without a path."""
+    """Open a session's new journal, with the design and the items of the pool; in memory without a path."""
     pool = read_predictions(pool)
     require_roles(pool, design.goal.metric, design.prior)
     spec, items = create_spec(pool, design, classes=classes)
@@ -42,7 +42,7 @@ def create_journal(
 def open_journal(
     path: str | Path, pool: Any, *, goal: Goal | None, policy: Policy | None, read_only: bool, accept_missing: bool
 ) -> Iterator[tuple[SessionSpec, Journal, Predictions | None]]:
-    """Open an existing journal, and check it against the predictions, if given; close it if the block fails."""
+    """Open a session's existing journal, and check it against the predictions, if given; close it if the block fails."""
     journal = open_stored(path, read_only=read_only, accept_missing=accept_missing)
     try:
         spec = read_spec(journal.about, journal.blobs, goal=goal, policy=policy, where=path)

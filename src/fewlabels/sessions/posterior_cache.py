@@ -77,7 +77,7 @@ class Snapshot:
 
     @property
     def lacks_votes(self) -> bool:
-        """Whether, in this snapshot, most answered items need more votes: error rates are poorly known, no goal is settled."""
+        """Whether most answered items of the snapshot need more votes: error rates are uncertain, and no goal is settled."""
         return bool(self.voted_items) and 2 * self.n_short > len(self.voted_items)
 
 
@@ -114,7 +114,7 @@ class PosteriorCache:
         return self.get_posterior(snapshot) if self._last is None else self._set_queue(snapshot)
 
     def remember(self, what: str, snapshot: Snapshot, compute: Callable[[], Any]) -> Any:
-        """Return a result of labels, pending items and items left, computed once for the same."""
+        """Return a result of labels, pending items and items left from the cache, computed once for the same."""
         now = snapshot.labels, tuple(sorted(snapshot.pending)), tuple(snapshot.left.tolist())
         with self._lock:
             found = self._remembered.get(what)

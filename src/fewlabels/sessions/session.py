@@ -269,7 +269,7 @@ class Session(SessionRecords):
         return describe_goal(self._spec, *infer_goal_posterior(*self._parts))
 
     def status(self) -> dict[str, Any]:
-        """Return the session's counts, settings and current answer as a dict, as `fewlabels status --json` writes it."""
+        """Return the session's counts, settings and current answer as a dict, as `fewlabels status --json` has it."""
         return describe_session(*self._parts, self._pool)
 
     def knowledge(self) -> Posterior:
@@ -278,7 +278,7 @@ class Session(SessionRecords):
 
     @property
     def provenance(self) -> Provenance:
-        """The provenance of the session's results, as of now; without the folder of the predictions, since pages show it."""
+        """The provenance of the session's results, as of now; without the folder of the predictions: pages show it."""
         return record_provenance(self._spec, self._pool)
 
     def foresee(self, n: int) -> list[ItemId]:

@@ -83,7 +83,7 @@ def read_spec(
 
 
 def _restore_choice(plain: Any, given: Any, what: str, kind: Any, where: object) -> Any:
-    """Restore a choice stored in a file, or refuse the file as damaged."""
+    """Restore a choice stored in the spec file, or refuse the file as damaged."""
     try:
         made = restore_choice(plain, given, what)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

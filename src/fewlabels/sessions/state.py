@@ -53,12 +53,12 @@ class SessionState:
     disputes: dict[str, None] = field(default_factory=dict)  # undecided items that have all their votes, which differ
 
     def copy(self) -> "SessionState":
-        """Return a copy with its own containers."""
+        """Return a copy of the state with its own containers."""
         names = [one.name for one in fields(self) if isinstance(getattr(self, one.name), dict)]
         return replace(self, **{name: getattr(self, name).copy() for name in names})
 
     def apply(self, event: Event) -> None:
-        """Apply the next event."""
+        """Apply the next event to the state."""
         self.seq = event.seq
         if event.kind == "asked":
             if event.choice == "random" and event.item.id not in self.drawn:

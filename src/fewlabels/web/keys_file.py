@@ -92,7 +92,7 @@ class KeysFile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def read(self) -> Credentials | None:
-        """Return the credentials; None if the file is missing or unsafe.
+        """Return the credentials in the keys file; None if it is missing or unsafe.
 
         Raises KeysUnavailableError if the file cannot be read at the moment.
         """
@@ -115,7 +115,7 @@ class KeysFile:
 
 
 def _stat_keys_file(path: Path) -> tuple[int, ...]:
-    """Return the attributes of a file that change when it is replaced or written."""
+    """Return the attributes of the keys file that change when it is replaced or written."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def _opened_file(path: Path, how: int = READ_ONLY) -> Iterator[int]:
 
 @contextmanager
 def _locked_keys_file(path: Path) -> Iterator[None]:
-    """Lock the file against other writers; retry if the previous writer replaced it."""
+    """Lock the keys file against other writers; retry if the previous writer replaced it."""
     while HAS_LOCKS:
         with _opened_file(path, READ_AND_WRITE) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)

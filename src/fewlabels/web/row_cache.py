@@ -28,7 +28,7 @@ class RowCache:
         self._lock, self._engine_lock = Lock(), Lock()  # of the rows, of the engine
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
-        """Return the shown columns of these items."""
+        """Return the shown columns of these items, from the cache where it has them."""
         found = self._find(ids)
         if len(found) < len(set(ids)):
             with self._engine_lock:  # requests for cached rows do not wait for the engine

@@ -137,7 +137,7 @@ def open_listener(listen_address: ListenAddress, keys: Path | None = None) -> so
 
 
 def _save_address(keys: Path | None, address: str, port: int) -> tuple[Credentials, CredentialStore]:
-    """Store the address of the page, so that links can be printed again."""
+    """Store the address that the server listens on, so that links can be printed again."""
     if keys is None:
         known = Credentials.create().served_at(address, port)
         return known, MemoryStore(known)
@@ -168,7 +168,7 @@ class Server(uvicorn.Server):
             self.run(sockets=[listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start; errors in the event loop go to the same log."""
+        """Start the server; errors in the event loop go to the same log."""
         asyncio.get_running_loop().set_exception_handler(self._note)
         await super().startup(sockets)
 
@@ -184,7 +184,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install no signal handlers; `serve` does."""
+        """Install no signal handlers for the server; `serve` does."""
         yield
 
 

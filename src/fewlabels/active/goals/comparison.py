@@ -61,7 +61,7 @@ class Compare:
         return f"tell whether {self.a} and {self.b} differ by more than {self.rope:g}, with probability {self.confidence:g}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the gain of a comparison: the expected probability of the verdict after a label, or variance reduction."""
+        """Return the gain of a comparison: the expected probability of the verdict, or variance reduction."""
         pair = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
         if (

@@ -63,7 +63,7 @@ class Estimate:
         return f"get {self.metric.name} of every group within ±{half}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the gain of a goal of estimation: p_g times the expected variance reduction, of correlated groups in all.
+        """Return the gain for estimation: p_g times the expected variance reduction; for correlated groups, of all groups.
 
         Groups that are known well enough count less, so that labels go where they settle the goal.
         """
@@ -139,7 +139,7 @@ class Explore(Estimate):
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected variance reduction by which Explore estimates, summed over all groups; the draw does not matter."""
+        """Return the expected variance reduction by which Explore estimates, summed over all groups; no draw matters."""
         group_weight = np.minimum(belief.n_items / FULL_WEIGHT_SIZE, 1.0)
         fall = expect_variance_reduction(belief, group_weight) + group_weight * _expect_inspection(belief)
         return np.tile(fall, (len(truth), 1))

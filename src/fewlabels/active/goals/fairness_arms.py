@@ -31,13 +31,16 @@ class Arms:
 
     @cached_property
     def group(self) -> Int[np.ndarray, " arm"]:
-        """0 and 1 for the two groups, −1 for others."""
+        """0 and 1 for arms of the two groups of a fairness goal, −1 for others."""
         index = {name: i for i, name in enumerate(self.names)}
         return np.array([index.get(name, -1) for name in name_people(self.belief)])
 
     @cached_property
     def is_positive(self) -> Bool[np.ndarray, " arm"]:
-        """Is the decision of the arm the positive class? Accuracy needs to know only whether it is right."""
+        """Is the decision of the fairness goal's arm the positive class?
+
+        Accuracy needs to know only whether it is right.
+        """
         tally = self.belief.evaluation.tally
         if not self.needs_positive:
             return np.zeros(len(self.group), dtype=bool)
@@ -48,7 +51,7 @@ class Arms:
         return np.array(tally.axes[place].levels)[tally.level[:, place]] == tally.positive
 
     def draw_rates(self, rate: Metric) -> Float[np.ndarray, "draw 2"]:
-        """Return joint draws of the rate of both groups; of a population, sizes of the arms are drawn too."""
+        """Return joint draws of both groups' rate from a fairness goal's arms, with drawn sizes for a population."""
         drawn, size = self.belief.draws, self.belief.n_items.astype(np.float64)
         weight = size[None]
         if not self.belief.finite_pool:
@@ -65,12 +68,12 @@ class Arms:
         return np.nan_to_num((gap[1:] - gap[0]) / step)
 
     def matter(self, rate: Metric) -> Bool[np.ndarray, " arm"]:
-        """Can a label in the arm tell about the gap?"""
+        """Can a label in the arm tell about the fairness gap?"""
         slopes = [np.abs(self.differentiate_gap(rate, np.full(len(self.group), middle))) for middle in PROBES]
         return np.max(slopes, axis=0) > NEGLIGIBLE
 
     def _sum_outcomes(self, right: Float[np.ndarray, "draw arm"], weight: Float[np.ndarray, "#draw arm"]) -> Outcomes:
-        """Sum the outcomes tn, fn, fp, tp of both groups."""
+        """Sum the outcomes tn, fn, fp, tp of both groups over a fairness goal's arms."""
         outcomes = np.zeros((len(right), 2, 4))
         for group in (0, 1):
             for positive, (good, bad) in enumerate(((0, 1), (3, 2))):

@@ -60,7 +60,7 @@ class FairnessGap:
 
     @property
     def aim(self) -> str:
-        """What enough labels will do."""
+        """What enough labels will do for a goal about a fairness gap."""
         return (
             f"tell whether the gap in {self.rate.name} is within {self.margin:g}, with probability {self.confidence:g}"
         )
@@ -78,17 +78,17 @@ class FairnessGap:
         return np.where(arms.matter(self.rate), gains, -np.inf)
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """Return the posterior of the gap a − b."""
+        """Return what the goal asks for: the posterior of the fairness gap a − b."""
         arms = self._find_arms(belief)
         values = arms.draw_rates(self.rate)
         return Draws((f"{arms.names[0]} − {arms.names[1]}",), (values[:, [0]] - values[:, [1]]))
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:
-        """Does the verdict have the required probability, from groups that have been looked at?"""
+        """Has the verdict on the fairness gap the required probability, from groups that have been looked at?"""
         return self.describe(belief, rng).settled
 
     def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
-        """Return the verdict, its probability, and the rates of both groups."""
+        """Return the verdict on the fairness gap, its probability, and the rates of both groups."""
         arms = self._find_arms(belief)
         values = arms.draw_rates(self.rate)
         if np.isnan(values).all(axis=0).any():

@@ -172,7 +172,7 @@ class Inspection:
 
 
 def _find_wilson_interval(share: PerGroup, n: PerGroup, level: float) -> tuple[PerGroup, PerGroup]:
-    """Wilson's interval of a share."""
+    """Wilson's interval of a share, to inspect whether a group is broken."""
     square = float(ndtri((1 + level) / 2)) ** 2
     centre, reach = share + square / (2 * n), np.sqrt(square * (share * (1 - share) / n + square / (4 * n**2)))
     return (centre - reach) / (1 + square / n), (centre + reach) / (1 + square / n)

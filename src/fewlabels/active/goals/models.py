@@ -198,7 +198,7 @@ def is_informed(joint: JointPosterior, pair: tuple[int, int]) -> bool:
 
 
 def _weigh_pairs(joint: JointPosterior) -> dict[tuple[int, int], float]:
-    """Weigh, for a goal on models, every one's difference from that of least regret by how open it is which is better."""
+    """Weigh, for a goal on models, each one's difference from that of least regret by how open it is which is better."""
     drawn = joint.overall
     chosen = int(joint.regret().argmin())
     better = (drawn > drawn[:, [chosen]]).mean(axis=0)

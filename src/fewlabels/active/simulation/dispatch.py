@@ -144,7 +144,7 @@ def find_problem(run: ReplayRun) -> Problem | None:
 
 
 def _make_problem(run: ReplayRun) -> Problem | None:
-    """Make the compiled problem of a run from its prior: Betas or Dirichlets."""
+    """Make the problem to dispatch a run to, from its prior: Betas or Dirichlets."""
     belief = run.start.belief
     if isinstance(belief, Beta):
         return _make_beta_problem(run, belief)
@@ -166,7 +166,7 @@ def make_pool(run: ReplayRun) -> Pool:
 
 
 def _make_beta_problem(run: ReplayRun, belief: Beta) -> Problem | None:
-    """Make the compiled problem of a goal with Beta priors; None where there is no kernel."""
+    """Make the problem with Beta priors to dispatch a goal to; None where there is no kernel."""
     goal, posterior, arrays = run.goal, run.start, (make_pool(run), run.labelled.right, belief.alpha, belief.beta)
     if _is_identification(goal) and goal.metric is accuracy:
         return Rate(*arrays, float(goal.sign))
@@ -180,7 +180,7 @@ def _make_beta_problem(run: ReplayRun, belief: Beta) -> Problem | None:
 
 
 def _make_dirichlet_problem(run: ReplayRun, belief: Dirichlet) -> Problem | None:
-    """Make the compiled problem of a goal with Dirichlet priors; None where there is no kernel."""
+    """Make the problem with Dirichlet priors to dispatch a goal to; None where there is no kernel."""
     goal, posterior, cells = run.goal, run.start, run.start.evaluation.cells
     pool, label = make_pool(run), run.labelled.label
     if type(goal) is Estimate and not isinstance(goal.metric, Cost):

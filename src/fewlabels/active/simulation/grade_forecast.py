@@ -30,7 +30,7 @@ def find_grade_forecast(
     """Return the forecast of one future's grades as a function of its seed; None for classes, or other goals."""
     if not (isinstance(posterior.joint, MeanGrades) and isinstance(design.goal, Estimate)):
         return None
-    start, z = _measure(counts, posterior, design), float(ndtri((1 + design.level) / 2))
+    start, z = _measure_precision(counts, posterior, design), float(ndtri((1 + design.level) / 2))
     normal = 2 * z * np.sqrt(np.maximum(start.variance, 0.0))
     shown, is_settled = measure_doubt(posterior), design.goal.settled(posterior, np.random.default_rng(0))
     width = np.concatenate([[np.inf], design.goal.width * np.where(shown > 0, normal[1:] / np.maximum(shown, 1e-12), 1.0)])  # fmt: skip
@@ -43,7 +43,7 @@ def find_grade_forecast(
     return count
 
 
-def _measure(counts: CountTable, posterior: Posterior, design: StudyDesign) -> AllocationPrecision:
+def _measure_precision(counts: CountTable, posterior: Posterior, design: StudyDesign) -> AllocationPrecision:
     """Measure how precisely mean grades are known, from which their forecast starts."""
     graded = count_cells(counts, posterior.metric.splits)
     drawn = infer_grades(np.random.default_rng(0), graded, finite_pool=design.finite_pool, n_draws=N_DRAWS)

@@ -153,7 +153,7 @@ def _plan_runs(
 
 
 def _read_model_pool(pool: JointPredictions, design: StudyDesign) -> tuple[ModelReplayPool, tuple[str, ...]]:
-    """Count the labelled items, predicted by several models, to simulate on."""
+    """Count, for `simulate`, the labelled items that several models predict."""
     design = design_for_models(pool, design)
     choices = count_for(pool, design.goal.metric, design.prior)
     aggregated = aggregate_pool(pool, design.by, bins=design.bins, **choices)
@@ -163,7 +163,7 @@ def _read_model_pool(pool: JointPredictions, design: StudyDesign) -> tuple[Model
 
 
 def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence[Prior]) -> LabelledPool:
-    """Count the pool to simulate on once, with what every prior needs."""
+    """Count, for `simulate`, the labelled pool once, with what every prior needs."""
     metric = design.goal.metric
     for prior in priors:
         require_roles(pool, metric, prior)

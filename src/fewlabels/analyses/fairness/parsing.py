@@ -14,7 +14,7 @@ Asked = Mapping[str, GroupMetric | None]  # None for equalised odds, which are t
 
 
 def resolve_metrics(metrics: Sequence[Any], pool: Predictions) -> Asked:
-    """Return the fairness metrics by name, in order; objects are used as they are, never replaced by a namesake."""
+    """Parse fairness metrics given by name, in order; objects are used as they are, never replaced by a namesake."""
     asked: dict[str, GroupMetric | None] = {}
     for metric in metrics:
         name, quantity = _resolve_word(metric) if isinstance(metric, str) else _resolve_object(metric, pool)
@@ -35,7 +35,7 @@ def _resolve_word(word: str) -> tuple[str, GroupMetric | None]:
 
 
 def _resolve_object(metric: Any, pool: Predictions) -> tuple[str, GroupMetric]:
-    """Return a fairness metric given as an object; refuse those that the four outcomes do not determine."""
+    """Resolve a fairness metric given as an object; refuse those that the four outcomes do not determine."""
     if any(metric is known for known in GROUP_METRICS.values()):
         return metric.name, metric
     metric = require_instance("metric", metric, "value", "fl.tpr")
@@ -59,7 +59,7 @@ def _require_usable(name: str) -> None:
 
 
 def _require_outcomes(metric: Metric, pool: Predictions) -> None:
-    """Refuse words and objects of score bins, and of columns that are missing."""
+    """Refuse fairness metrics, as words or objects, of score bins, and of columns that are missing."""
     bins = [split for split in metric.splits if split != "predicted"]
     if bins:
         raise InputError(
@@ -72,7 +72,7 @@ def _require_outcomes(metric: Metric, pool: Predictions) -> None:
 
 
 def _bind_classes(metric: Metric, pool: Predictions) -> Metric:
-    """Return a cost given as fairness metric with the matrix for the two classes of a pool, negative class first."""
+    """Bind a cost, parsed as a fairness metric, to the matrix for the two classes of a pool, negative class first."""
     if not isinstance(metric, Cost):
         return metric
     if len(pool.classes) != 2 or pool.positive is None:

@@ -67,7 +67,7 @@ class Fairness(Result):
         return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
 
     def pick(self, most: int) -> tuple[Gap, ...]:
-        """Return all gaps; if there are more than `most`, those least likely to be within the rope, in that order."""
+        """Return all gaps of the result; if they are more than `most`, those least likely to be within the rope, in that order."""
         if len(self.gaps) <= most:
             return self.gaps
         return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
@@ -96,7 +96,7 @@ class Fairness(Result):
         return describe_gap(gap, self.whom, rope=self.rope, level=self.level, finite_pool=self.finite_pool)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
-        """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
+        """Describe a ratio of selection rates in the result by the four-fifths rule; None for other metrics."""
         return say_four_fifths(gap, self.whom, level=self.level)
 
 

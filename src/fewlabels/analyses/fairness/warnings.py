@@ -82,7 +82,7 @@ def list_undefined_warnings(strata: Strata, undefined: Sequence[tuple[str, str]]
 
 
 def _warn_macro(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
-    """Warn of averages over both classes, which many people take for rates of the positive class."""
+    """Warn, of a fairness result, that averages over both classes are taken by many for rates of the positive class."""
     for metric in map(METRICS.get, asked):
         if isinstance(metric, ClassRate) and metric.is_macro_average and not metric.only_true_classes:
             alone = OF_POSITIVE_ALONE.get(metric.name)
@@ -91,7 +91,7 @@ def _warn_macro(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
 
 
 def _warn_missing_labels(strata: Strata, *, by_scores: bool, pooled: bool) -> Iterator[str]:
-    """Warn of groups, or a pool, without labels, and of labels that are all of one class."""
+    """Warn of groups of people, or a pool, without labels, and of labels that are all of one class."""
     n, n_positive = int(strata.n_labels.sum()), int(strata.n_positive.sum())
     blank = [group for group, group_labels in zip(strata.groups, strata.group_labels, strict=True) if group_labels == 0]
     if not n:
@@ -105,7 +105,7 @@ def _warn_missing_labels(strata: Strata, *, by_scores: bool, pooled: bool) -> It
 
 
 def _warn_few_labels(strata: Strata, asked: Sequence[str], *, by_scores: bool) -> Iterator[str]:
-    """Name groups with few labels in all, few positive labels, or few negative labels."""
+    """Warn of groups of people with few labels in all, few positive labels, or few negative labels."""
     n_positive = np.bincount(strata.group, weights=strata.n_positive, minlength=len(strata.groups))
     of = (
         ("labels", strata.group_labels, asked),
@@ -123,7 +123,7 @@ def _warn_few_labels(strata: Strata, asked: Sequence[str], *, by_scores: bool) -
 
 
 def _warn_no_variation(strata: Strata, asked: Sequence[str], *, finite_pool: bool) -> Iterator[str]:
-    """Warn where all decisions that are asked about, or all scores, are the same."""
+    """Warn that fairness says little where all decisions that are asked about, or all scores, are the same."""
     predicted = np.unique(strata.predicted[strata.n_items > 0])
     if len(predicted) == 1 and not OF_RIGHT.issuperset(asked):
         rate, not_ = ("1", "") if predicted[0] else ("0", "not ")

@@ -204,7 +204,7 @@ def _compare_unpaired(
 
 
 def _list_notes(found: Assessment) -> list[str]:
-    """List the warnings of one model's assessment; its weighted overall figure takes no part in comparisons."""
+    """List the warnings of one model's assessment for the comparison; its weighted overall figure takes no part in it."""
     return [UNEVEN_COMPARED if note.startswith(UNEVEN) else note for note in found.warnings]
 
 

@@ -43,7 +43,7 @@ def _require_same_task(pool: JointPredictions) -> None:
 
 
 def choose_strata(n_models: int) -> tuple[float, ...]:
-    """Return the score ranges in which several models' items are counted: coarser for more models."""
+    """Return the score ranges in which checked models' items are counted: coarser for more models."""
     step = 1 if n_models <= FINE_MODELS else 2 if n_models <= MIDDLE_MODELS else 4
     return (*STRATA[:-1:step], 1.0)
 

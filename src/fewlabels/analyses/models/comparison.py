@@ -25,7 +25,7 @@ def build_comparison(
     reference: str | None = None,
     **more: Any,
 ) -> ModelComparison:
-    """Build the result from a posterior; `per_group` also estimates every group, `reference` the gaps to this group."""
+    """Build the comparison of models from a posterior; `per_group` also estimates every group, `reference` the gaps to it."""
     scopes: list[tuple[ModelStanding, Scope]]
     scopes = [(posterior, scope) for scope in (_list_scopes(posterior) if per_group else [WHOLE])]
     if reference is not None:

@@ -103,7 +103,7 @@ def compare_scope(
     likeliest = max(chances, key=lambda word: chances[word])
     counts, has_labels = _count_pair(posterior, pair, group)
     is_settled = chances[likeliest] >= confidence and has_labels
-    found = None if is_settled else _forecast(posterior, difference.samples, counts, rope, confidence)
+    found = None if is_settled else _forecast_difference(posterior, difference.samples, counts, rope, confidence)
     more = (None, None, None) if found is None else (found.n_more, found.low, found.high)
     low, high = difference.interval(level)
     no_worse = 1 - above if posterior.is_lowest_best else 1 - below
@@ -113,7 +113,7 @@ def compare_scope(
     )  # fmt: skip
 
 
-def _forecast(
+def _forecast_difference(
     posterior: ModelStanding, drawn: Float[np.ndarray, " draw"], counts: PairCount, rope: float, confidence: float
 ) -> LabelForecast:
     n_told, n_telling = counts.telling
@@ -126,7 +126,7 @@ def _forecast(
 def forecast_pair(posterior: ModelStanding, pair: tuple[int, int], *, rope: float, confidence: float) -> LabelForecast:
     """Forecast how many more labels settle the difference of two models: what `compare`, `status` and `plan` say."""
     counts, _ = _count_pair(posterior, pair, None)
-    return _forecast(posterior, posterior.difference(*pair).samples, counts, rope, confidence)
+    return _forecast_difference(posterior, posterior.difference(*pair).samples, counts, rope, confidence)
 
 
 def forecast_best_model(posterior: ModelStanding, *, rope: float, confidence: float) -> LabelForecast:

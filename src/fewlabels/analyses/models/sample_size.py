@@ -115,7 +115,7 @@ def forecast_labels(
 
 
 def summarize_needed(needed: Float[np.ndarray, " future"], most: int | None = None) -> LabelForecast:
-    """Summarize forecast sample sizes by quantiles, rounded up to two digits; a future that never settles is infinite."""
+    """Summarize forecast sample sizes by quantiles, rounded up to two digits; infinite where a future never settles."""
     low, middle, high = (
         (round_up_count(q) if most is None else min(round_up_count(q), max(most, 0))) if np.isfinite(q) else None
         for q in np.quantile(needed, [0.1, 0.5, 0.9], method="inverted_cdf")
@@ -134,7 +134,7 @@ def _list_steps(n_open: int) -> Int[np.ndarray, " step"]:
 def _shrink_variance(
     n: Int[np.ndarray, " step"], n_labels: int, n_open: int, *, finite_pool: bool
 ) -> Float[np.ndarray, " step"]:
-    """Return the share of the variance that remains after a sample of n more labels; of exactly these items, none after all."""
+    """Return the share of the variance that remains after a sample of n more labels; none after all of a finite pool."""
     known = n_labels + PRIOR_LABELS
     rest, after_all = 1 / (known + n), 1 / (known + n_open) if finite_pool else 0.0
     return np.asarray((rest - after_all) / (1 / known - after_all)) if n_open else np.ones(len(n))

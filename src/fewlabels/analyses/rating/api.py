@@ -133,7 +133,7 @@ def rate(
     bars = {name: None if value is None else float(value) for name, value in (("bar", bar), ("judge_bar", judge_bar))}
     named = (judge,) if isinstance(judge, str) else tuple(judge)
     with explain_engine_errors(name_source(pool)):
-        items = _open(pool, grade, named, cluster, scale, labels, id, systems)
+        items = _open_graded_pool(pool, grade, named, cluster, scale, labels, id, systems)
         counts = count_grades(items, groups, **bars)
     figure = _choose_figure(counts, bar)
     posterior = infer_grades(
@@ -155,7 +155,7 @@ def rate(
         posterior=posterior, grade=items.human.name if items.human else None, cluster=cluster, source=items.source, frame=items.frame,
         ranking=rank_systems(posterior, level, seed) if systems else None, plan=None if target_width is None else plan_grades(posterior, found, width=target_width, seed=seed),
         next=plan_items(items, groups, posterior, found, next, width=target_width, seed=seed) if next else (),
-        provenance=_record(items, counts, seed, posterior.n_draws),
+        provenance=_record_provenance(items, counts, seed, posterior.n_draws),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _refuse_with_sets(given: dict[str, Any]) -> None:
         )
 
 
-def _open(
+def _open_graded_pool(
     pool: Any,
     grade: str | None,
     judges: tuple[str, ...],
@@ -231,7 +231,7 @@ def _require_choices(level: float, seed: int, n_draws: int) -> None:
         raise InputError(f"{format_option('draws')}: {n_draws} are too few to estimate a quantile; use 1,000 or more")
 
 
-def _record(items: GradedItems, counts: GradeCounts, seed: int, n_draws: int) -> Provenance:
+def _record_provenance(items: GradedItems, counts: GradeCounts, seed: int, n_draws: int) -> Provenance:
     """Return the provenance of a rating, with a digest of the items by group and judges' grades."""
     said = [(name, int(n)) for name, n in zip(counts.groups, counts.sum_by_group(counts.n_items), strict=True)]
     judged = [(judge.name, f"{judge.total.sum():.6g}") for judge in counts.judges]

@@ -58,11 +58,11 @@ def rate_judge(posterior: GradePosterior, judge: int, figure: str, level: float)
     tables = posterior.cross_tabulate(judge)
     ours, theirs = posterior.average_graded(judge) if bias_of != PASS_RATE else (tables[:, :, 1].sum(axis=2), tables[:, :, :, 1].sum(axis=2))  # fmt: skip
     n_items, n_grades = counts.sum_by_group(one.n), counts.sum_by_group(counts.n_grades * one.has_graded)
-    whole = _measure(
+    whole = _measure_agreement(
         None, int(n_items.sum()), int(n_grades.sum()), tables.sum(axis=1), (ours - theirs).sum(axis=1), level
     )
     groups = tuple(
-        _measure(group, int(n_items[g]), int(n_grades[g]), tables[:, g], ours[:, g] - theirs[:, g], level)
+        _measure_agreement(group, int(n_items[g]), int(n_grades[g]), tables[:, g], ours[:, g] - theirs[:, g], level)
         for g, group in enumerate(counts.groups)
         if n_grades[g] >= MIN_GRADES and len(counts.groups) > 1
     )
@@ -80,7 +80,7 @@ def _average_said(posterior: GradePosterior, judge: int, figure: str) -> tuple[f
     return tuple(float(total[g] / n[g]) if n[g] else None for g in range(len(n)))
 
 
-def _measure(
+def _measure_agreement(
     group: str | None,
     n_items: int,
     n_grades: int,

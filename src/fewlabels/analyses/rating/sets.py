@@ -56,13 +56,13 @@ def rate_sets(
     counts = posterior.counts
     passed = counts.sum_by_group(np.where(counts.judges[0].passes, counts.n_items, 0))
     rng = np.random.default_rng([seed, 7])
-    per_label = np.stack(_measure(rng, questions), axis=2)  # (draw, label, measure)
+    per_label = np.stack(_measure_labels(rng, questions), axis=2)  # (draw, label, measure)
     rows = [
         LabelRow(name, int(n), *summarize(per_label[:, i], level))
         for i, (name, n) in enumerate(zip(counts.groups, passed, strict=True))
     ]
     together = questions.sum(axis=1, keepdims=True)
-    micro, macro = np.stack(_measure(rng, together), axis=2)[:, 0], per_label.mean(axis=1)
+    micro, macro = np.stack(_measure_labels(rng, together), axis=2)[:, 0], per_label.mean(axis=1)
     wrong = together[:, 0, [0, 1], [1, 0]].sum(axis=1) / together.sum(axis=(1, 2, 3))
     total = int(passed.sum())
     return SetFigures(
@@ -71,7 +71,7 @@ def rate_sets(
     )  # fmt: skip
 
 
-def _measure(rng: Rng, table: Table) -> tuple[Float[np.ndarray, "draw label"], ...]:
+def _measure_labels(rng: Rng, table: Table) -> tuple[Float[np.ndarray, "draw label"], ...]:
     """Precision, recall and F1 of the labels of sets; undefined rates (0/0) are uniform."""
     right, predicted, true = table[:, :, 1, 1], table[:, :, 1].sum(axis=2), table[:, :, :, 1].sum(axis=2)
     pairs = ((right, predicted), (right, true), (2 * right, predicted + true))

@@ -34,7 +34,7 @@ def collect_warnings(
 
 
 def _warn_grades(items: GradedItems, counts: GradeCounts, rows: Sequence[GradeRow]) -> Iterator[str]:
-    """Warn of groups, or a pool, without a grade of people; and of grades that are all the same."""
+    """Warn of a rating's groups, or pool, without a grade of people; and of grades that are all the same."""
     if not counts.n_grades.any():
         what = "only judges graded" if items.human is None else f"column {items.human.name!r} has no grades"
         yield f"no item is graded by people ({what}): every interval comes from the prior; have people grade some items, and name their column with {format_option('grade')}"  # fmt: skip
@@ -63,7 +63,7 @@ def _warn_wide(counts: GradeCounts, rows: Sequence[GradeRow], judges: Sequence[J
 
 
 def _warn_judge(counts: GradeCounts, judge: JudgeCounts) -> Iterator[str]:
-    """Warn of a judge that says nothing, or has gaps."""
+    """Warn of a rating's judge that says nothing, or has gaps."""
     missing = int(counts.n_items.sum() - judge.n.sum())
     if missing:
         yield f"{judge.name} graded all but {count(missing, 'item')}; there, estimates come from people's grades alone"
@@ -80,7 +80,7 @@ def _warn_judge(counts: GradeCounts, judge: JudgeCounts) -> Iterator[str]:
 
 
 def _warn_useless(judges: Sequence[JudgeRating]) -> Iterator[str]:
-    """Warn of a judge whose verdicts are no better than chance."""
+    """Warn of a rating's judge whose verdicts are no better than chance."""
     for one in judges:
         if one.overall.kappa.high < 0.2 and one.overall.n_grades:
             yield f"{one.name} hardly agrees with people (kappa at most {one.overall.kappa.high:.2f}): it adds little to people's grades"  # fmt: skip

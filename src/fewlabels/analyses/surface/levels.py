@@ -28,7 +28,7 @@ def find_levels(axis: Axis, value: object) -> tuple[int, ...]:
 
 
 def _find_between(axis: Axis, text: str, first: str | None, last: str | None) -> tuple[int, ...]:
-    """Return the levels whose number, or whose range's middle, lies between two numbers."""
+    """Return the levels of an attribute whose number, or whose range's middle, lies between two numbers."""
     try:
         low, high = float(first or "-inf"), float(last or "inf")
     except ValueError:

@@ -44,7 +44,7 @@ class Arrays:
 
 
 def read_arrays(raw: bytes, where: str, advice: str) -> Arrays:
-    """Read all arrays of an archive, without unpickling."""
+    """Read all arrays of a NumPy archive, without unpickling."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_BYTES:
@@ -57,7 +57,7 @@ def read_arrays(raw: bytes, where: str, advice: str) -> Arrays:
 
 
 def _read_array(raw: bytes) -> np.ndarray:
-    """Read one array of an archive, whose size must be the one in its header."""
+    """Read one array of a NumPy archive, whose size must be the one in its header."""
     file = io.BytesIO(raw)
     version = npy.read_magic(file)
     read_head = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -90,7 +90,7 @@ def _explain_fault(fault: Any) -> str:
 
 
 def _format_path(steps: Sequence[str | int]) -> str:
-    """Format the position of an error as a path in JavaScript: samples[3].scores.exact_match."""
+    """Format the position of a document's error as a path in JavaScript: samples[3].scores.exact_match."""
     path = "".join(
         f"[{step}]" if isinstance(step, int) else f".{_truncate_text(step)}" for step in steps[:MAX_PATH_STEPS]
     )
@@ -98,6 +98,6 @@ def _format_path(steps: Sequence[str | int]) -> str:
 
 
 def _truncate_text(text: str, longest: int = MAX_VALUE_LENGTH) -> str:
-    """Shorten a text for an error message."""
+    """Shorten a document's text for a validation error."""
     text = sanitize_line(text)
     return text if len(text) < longest else f"{text[: longest - 1]}…"

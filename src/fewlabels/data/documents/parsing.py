@@ -28,7 +28,7 @@ class Schema(BaseModel):
 
 
 def _to_text(value: Any) -> Any:
-    """Parse a name or an id as text; numbers are allowed."""
+    """Parse a name or an id in a document as text; numbers are allowed."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 2**64:
@@ -114,7 +114,7 @@ def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
 
 
 def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read the raw bytes of a member of a zip archive, after its local header."""
+    """Read the raw bytes of a document in a zip archive, after its local header."""
     file = archive.fp
     assert file is not None
     file.seek(info.header_offset + 26)

@@ -42,7 +42,7 @@ class ArmPosteriorComponent:
         return np.sqrt(np.einsum("at,at->a", shared, shared).astype(np.float64) + self.own**2)
 
     def join(self, other: "ArmPosteriorComponent") -> "ArmPosteriorComponent":
-        """Concatenate the arms of both."""
+        """Concatenate the arms of both components."""
         n = self.loadings.shape[1]
         more = np.pad(
             other.loadings, ((0, 0), (0, n - other.loadings.shape[1]))
@@ -205,7 +205,7 @@ def _linearize_arms(
 
 
 def _arm_effects(conditional: ConditionalFit, fit: AdditiveFit, n: int) -> tuple[PerArm, PerArm]:
-    """Mean and precision of each arm's random effect; those of the prior for arms without labels."""
+    """Mean and precision of each arm's random effect in the posterior; those of the prior for arms without labels."""
     own, arm_precision = np.zeros(n), np.full(n, np.exp(-2 * conditional.scales[fit.priors.n]))
     own[fit.labelled], arm_precision[fit.labelled] = conditional.own, conditional.arm_precision
     return own, arm_precision

@@ -55,10 +55,10 @@ class Effects:
 
     def expand(self, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
         """Return the design matrix of the effects in arms; level −1 stands for an unseen value."""
-        parts = [self._multiply(block, level) for block in self.blocks]
+        parts = [self._multiply_columns(block, level) for block in self.blocks]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(level), 0))
 
-    def _multiply(self, block: Block, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
+    def _multiply_columns(self, block: Block, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
         """Multiply the columns of the attributes of an interaction effect."""
         first, *others = (self.tables[axis][level[:, axis]] for axis in block)
         for other in others:
@@ -105,7 +105,7 @@ def _factor_covariance(axis: Axis) -> Float[np.ndarray, "value term"]:
 
 
 def _correlate(axis: Axis) -> Float[np.ndarray, "value value"]:
-    """Prior correlation of the effects of values: Matérn-3/2 if ordered, else 0; missing values are uncorrelated."""
+    """Prior correlation of the effects of an attribute's values: Matérn-3/2 if ordered, else 0; none if missing."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)

@@ -60,11 +60,11 @@ class ItemTerms:
         return (*slopes, *classes, *classifiers)
 
     def count_terms(self, effects: Effects) -> int:
-        """Number of all terms."""
+        """Number of all terms of the items."""
         return self.n_curve + sum(self._list_sizes(effects))
 
     def build_priors(self, effects: Effects) -> EffectPriors:
-        """Build the priors of these terms and of the effects of attributes."""
+        """Build the priors of the items' terms and of the effects of attributes."""
         fixed = (
             [LEVEL_PRIOR] if self.knots is None else [INTERCEPT_PRIOR, SLOPE_PRIOR, *(KNOT_PRIOR for _ in self.knots)]
         )
@@ -85,7 +85,7 @@ class ItemTerms:
         if self.n_classes:
             classes = code_classes(self.n_classes)[items.predicted]
             parts += [classes] if self.knots is None else [classes, steps * classes]
-            parts += [_multiply(classes, effects.tables[axis][level[:, axis]]) for axis in self.by_class]
+            parts += [_multiply_terms(classes, effects.tables[axis][level[:, axis]]) for axis in self.by_class]
         return np.concatenate([*parts, items.classifier_terms], axis=1)
 
     def _list_sizes(self, effects: Effects) -> list[int]:
@@ -119,7 +119,7 @@ def code_classes(n: int) -> Float[np.ndarray, "class term"]:
     return out * np.sign(out[:1] + (out[:1] == 0))
 
 
-def _multiply(
+def _multiply_terms(
     one: Float[np.ndarray, "stratum one"], other: Float[np.ndarray, "stratum other"]
 ) -> Float[np.ndarray, "stratum term"]:
     """Multiply the columns of two sets of item terms, pair by pair."""

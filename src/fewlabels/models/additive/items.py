@@ -26,7 +26,7 @@ class Items:
 
 
 def describe_items(strata: CellStrata) -> Items:
-    """Return what is known of the items of every stratum; classes are numbered without gaps."""
+    """Return what the additive model knows of the items of every stratum; classes are numbered without gaps."""
     n = len(strata.cell)
     predicted = np.full(n, NONE)
     if strata.predicted is not None:

@@ -67,9 +67,11 @@ class ArmElimination:
         arm_precision = self.sum_by_arm(share**2 * weight) + arm_prior_precision
         cross_precision = self.sum_by_arm((share * weight)[:, None] * design)
         if self.one_stratum_per_arm:  # the Schur complement is a single weighted product
-            term_precision = _multiply(self.design_float32, weight * arm_prior_precision / arm_precision)
+            term_precision = _multiply_weighted(self.design_float32, weight * arm_prior_precision / arm_precision)
         else:
-            term_precision = _multiply(self.design_float32, weight) - _multiply(cross_precision, 1 / arm_precision)
+            term_precision = _multiply_weighted(self.design_float32, weight) - _multiply_weighted(
+                cross_precision, 1 / arm_precision
+            )
         term_precision[np.diag_indices_from(term_precision)] += prior_precision
         return JointPrecision(arm_precision, cross_precision, term_precision)
 
@@ -97,7 +99,7 @@ class ArmElimination:
         return np.add.reduceat(values, self.start, axis=0)
 
 
-def _multiply(
+def _multiply_weighted(
     design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "term term"]:
     """Σ w x xᵀ for the Schur complement, as AᵀA of one matrix, which takes half the time of a general product."""

@@ -58,7 +58,7 @@ def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 
 
 
 def _one_hot(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
-    """One-hot encode votes, to count annotators who agree."""
+    """One-hot encode votes, to measure agreement."""
     return (votes[:, :, None] == np.arange(k)).astype(np.float64)
 
 
@@ -72,7 +72,7 @@ def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.n
 def _choose_shares(
     table: Float[np.ndarray, "item annotator class"], *, is_pair: bool
 ) -> Float[np.ndarray, "item chooser class"]:
-    """Return what is chosen by each of two annotators (Cohen), or by all of them on average (Fleiss)."""
+    """Return the choices that agree by chance: of each of two annotators (Cohen), or of all on average (Fleiss)."""
     if is_pair:
         return table
     each = table.sum(axis=1)
@@ -82,7 +82,7 @@ def _choose_shares(
 def _add_prior_items(
     chosen: Float[np.ndarray, "item chooser class"], n: Int[np.ndarray, " item"]
 ) -> Float[np.ndarray, "more chooser class"]:
-    """Add the two items of the prior: of the classes seen, and of any class."""
+    """Add the two items of the prior of agreement: of the classes seen, and of any class."""
     seen = np.tensordot(n / n.sum(), chosen, axes=1)
     return np.concatenate([chosen, seen[None], np.full_like(seen, 1 / seen.shape[1])[None]])
 

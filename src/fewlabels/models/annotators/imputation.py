@@ -16,15 +16,15 @@ class ImputedCounts:
     annotator_fit: AnnotatorFit
 
     def regroup(self, change: Callable[[CountTable], CountTable]) -> "ImputedCounts":
-        """Return the same imputations for other groups."""
+        """Return the same imputed counts for other groups."""
         return replace(self, imputations=tuple(change(truth) for truth in self.imputations))
 
     def collect_warnings(self, level: float) -> tuple[str, ...]:
-        """Warn where annotators err, and where the chains disagree."""
+        """Warn where annotators err, so that imputed labels are uncertain, and where the chains disagree."""
         warning = self.annotator_fit.warning
         said = (self.annotator_fit.say(level),) if self.annotator_fit.errs else ()
         return said if warning is None else (*said, warning)
 
     def to_dict(self, level: float) -> dict[str, Any]:
-        """Return the annotator fit as plain data."""
+        """Return the annotator fit behind the imputed counts as plain data."""
         return self.annotator_fit.to_dict(level)

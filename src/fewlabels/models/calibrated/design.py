@@ -42,11 +42,11 @@ class CurveDesign:
     model: Model
 
     def expand(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, "point first_term"]:
-        """Return the curve's terms at these scores."""
+        """Return the design's terms of the curve at these scores."""
         return expand_scores(score, self.knots, self.ends)
 
     def collect_labelled(self, cells: Cells) -> Observations:
-        """Collect the labelled strata, sorted by group."""
+        """Collect the labelled strata of the design, sorted by group."""
         strata = cells.strata_or_cells
         (labelled,) = np.nonzero(strata.n_labels > 0)
         labelled = labelled[np.argsort(self.group[strata.cell[labelled]], kind="stable")]
@@ -70,10 +70,10 @@ def build_design(cells: Cells) -> CurveDesign:
     curve = expand_scores(strata.score, knots, ends)
     priors = np.array([*_curve_priors(knots, ends), *(COVARIATE_PRIOR for _ in covariates), *traits.priors])
     is_curve = np.arange(len(priors)) < curve.shape[1]
-    design = _pad(np.column_stack([curve, *covariates.values()]), after=len(traits.priors))
+    design = _pad_columns(np.column_stack([curve, *covariates.values()]), after=len(traits.priors))
     model = Model(priors[:, 0], priors[:, 1], is_curve, has_never_right=traits.has_never_right)
     before = design.shape[1] - len(traits.priors)
-    return CurveDesign(design, group, _pad(traits.values, before=before), knots, ends, model)
+    return CurveDesign(design, group, _pad_columns(traits.values, before=before), knots, ends, model)
 
 
 def _curve_priors(knots: tuple[float, ...], ends: EndScores | None) -> list[tuple[float, float]]:
@@ -83,8 +83,10 @@ def _curve_priors(knots: tuple[float, ...], ends: EndScores | None) -> list[tupl
     return [INTERCEPT_PRIOR, SLOPE_PRIOR, *(KNOT_PRIOR for _ in knots), *(END_PRIOR for _ in ends.scores)]
 
 
-def _pad(values: Float[np.ndarray, "row column"], before: int = 0, after: int = 0) -> Float[np.ndarray, "row padded"]:
-    """Add columns of zeros to a design matrix."""
+def _pad_columns(
+    values: Float[np.ndarray, "row column"], before: int = 0, after: int = 0
+) -> Float[np.ndarray, "row padded"]:
+    """Add columns of zeros to the calibrated prior's design matrix."""
     return np.pad(values, ((0, 0), (before, after)))
 
 

@@ -41,12 +41,12 @@ class CalibrationSummary:
 
     @property
     def strength(self) -> float:
-        """What explains the prior: its median strength in a cell, in labels, from the scores and other groups' labels."""
+        """What explains the prior: its median strength in a cell, in labels, from scores and other groups' labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @property
     def warning(self) -> str | None:
-        """A warning where the posterior is importance-sampled and the sample is unreliable, or too small for the cells."""
+        """A warning to explain where the posterior is importance-sampled and its sample unreliable, or too small."""
         sample = self.fit.sample
         if sample is None:
             return None
@@ -73,9 +73,10 @@ class CalibrationSummary:
             return f"there are no scores; in a typical group the labels of other groups {worth}"
         score = float(np.clip(EXAMPLE, *self.range))
         point = self._trace(np.array([score]), level)[0]
+        mean, low, high = (_format_percentage(p) for p in (point.mean, point.low, point.high))
         return (
-            f"predictions with a score of {score:.2g} are right {_say(point.mean)} of the time ({_say(point.low)} to "
-            f"{_say(point.high)}); in a typical group the scores and the labels of other groups {worth}"
+            f"predictions with a score of {score:.2g} are right {mean} of the time ({low} to {high}); "
+            f"in a typical group the scores and the labels of other groups {worth}"
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -88,6 +89,6 @@ class CalibrationSummary:
         return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mean, self.fit.covariance, level)
 
 
-def _say(p: float) -> str:
+def _format_percentage(p: float) -> str:
     """Format a percentage of the calibration's explanation; never 0 % or 100 %."""
     return "less than 1%" if p < 0.01 else "more than 99%" if p > 0.99 else f"{p:.0%}"

@@ -72,7 +72,7 @@ def fit_effects(
     log_scales, fits, weight = _integrate_scales(likelihood, active)
     setting = _resample(rng, weight, n_draws)
     chosen, ess = _draw_terms(rng, likelihood, active, log_scales, fits, setting)
-    return _complete(rng, active, log_scales, *chosen, ess)
+    return _complete_draws(rng, active, log_scales, *chosen, ess)
 
 
 def _limit_terms(blocks: tuple[EffectBlock, ...], cells: Int[np.ndarray, " labelled"]) -> tuple[EffectBlock, ...]:
@@ -99,14 +99,14 @@ def _integrate_scales(
     middle, spread = find_scale_prior(active.names)
     n_points = FEW_POINTS if active.design.shape[2] > MANY_TERMS else N_POINTS
     first = middle + spread * _spread_normals(n_points[0], len(middle))
-    fits = _fit(likelihood, active, first, None)
+    fits = _fit_settings(likelihood, active, first, None)
     weight = softmax(fits.evidence)
     centre = weight @ first
     shrink = (weight @ (first - centre) ** 2 + 0.05 * spread**2) ** 0.5 * WIDER
     n_prior = int(PRIOR_SHARE * n_points[1])
     away = _spread_normals(n_points[1], len(middle))
     second = np.concatenate([middle + spread * away[:n_prior], centre + shrink * away[n_prior:]])
-    more = _fit(likelihood, active, second, weight @ fits.mode)
+    more = _fit_settings(likelihood, active, second, weight @ fits.mode)
     points = np.concatenate([first, second])
     prior = _log_normal(points, middle, spread)
     n_first = n_points[0] + n_prior
@@ -117,7 +117,7 @@ def _integrate_scales(
     return points, both, softmax(both.evidence + prior - proposal)
 
 
-def _fit(
+def _fit_settings(
     likelihood: GradeLikelihood, active: _ActiveTerms, log_scales: LogScales, start: Float[np.ndarray, " term"] | None
 ) -> NormalFits:
     """Fit the grades at all settings of the scales, a few at a time where terms are many."""
@@ -162,7 +162,7 @@ def _truncate_weights(log_weight: Float[np.ndarray, " draw"]) -> tuple[Float[np.
     return weight, float(1 / (weight**2).sum())
 
 
-def _complete(
+def _complete_draws(
     rng: Rng,
     active: _ActiveTerms,
     log_scales: LogScales,

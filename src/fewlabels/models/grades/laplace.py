@@ -22,13 +22,13 @@ class GradeLikelihood:
     counts: Float[np.ndarray, "cell outcome"]
 
     def value(self, terms: Terms) -> Float[np.ndarray, " setting"]:
-        """Log likelihood of the labelled cells' grades."""
-        eta = self._predict(terms)
+        """Log likelihood of the labelled cells' grades, which Laplace's approximation maximises with the prior."""
+        eta = self._predict_grades(terms)
         return np.einsum("sck,ck->s", eta, self.counts) - logsumexp(eta, axis=2) @ self.counts.sum(axis=1)
 
     def expand(self, terms: Terms) -> tuple[Terms, Float[np.ndarray, "setting term term"]]:
         """Gradient and information (minus the Hessian) of the log likelihood of grades, for Laplace's approximation."""
-        eta = self._predict(terms)
+        eta = self._predict_grades(terms)
         p = np.exp(eta - logsumexp(eta, axis=2, keepdims=True))
         size = self.counts.sum(axis=1)
         flat = self.design.reshape(self.counts.size, self.design.shape[2])
@@ -37,8 +37,8 @@ class GradeLikelihood:
         weighted = (size[:, None] * p).reshape(len(terms), self.counts.size, 1) * flat
         return gradient, flat.T @ weighted - np.swapaxes(mean, 1, 2) @ mean
 
-    def _predict(self, terms: Terms) -> Float[np.ndarray, "setting cell outcome"]:
-        """Return the linear predictor of every grade in the labelled cells."""
+    def _predict_grades(self, terms: Terms) -> Float[np.ndarray, "setting cell outcome"]:
+        """Return the linear predictor of every grade in the labelled cells, for Laplace's approximation."""
         c, k, t = self.design.shape
         return (terms @ self.design.reshape(c * k, t).T).reshape(len(terms), c, k)
 

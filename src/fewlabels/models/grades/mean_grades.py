@@ -87,7 +87,7 @@ def _count_scores(
     part: Int[np.ndarray, " entry"],
     n_items: Int[np.ndarray, " part"],
 ) -> JudgeCounts:
-    """Return the scores as a judge of the grades."""
+    """Return the scores as a judge of the mean grades."""
     total = np.bincount(part, weights=tally.score, minlength=len(bins))
     return JudgeCounts("score", UNIT, bins, total, n_items, 0.5, total >= 0.5 * n_items)
 
@@ -95,7 +95,7 @@ def _count_scores(
 def bin_grades(
     grade: Float[np.ndarray, " entry"], n: Int[np.ndarray, " entry"]
 ) -> tuple[GradeBins, Int[np.ndarray, " entry"]]:
-    """Return the outcomes of cells whose labels are grades: single grades if they are few, else ranges of them.
+    """Bin the grades whose mean is wanted: cells' outcomes are single grades if they are few, else ranges of them.
 
     >>> bins, outcome = bin_grades(np.array([0.0, 0.5, 1.0]), np.array([2, 1, 4]))
     >>> bins.value.tolist(), outcome.tolist()

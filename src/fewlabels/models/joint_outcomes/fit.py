@@ -233,7 +233,7 @@ def normalize(height: Float[np.ndarray, "... outcome"]) -> Float[np.ndarray, "..
 def _fit_given(
     evidence: JointEvidence, mean: Params, spread: Params, scale: float, near: Sequence[JointComponent] = ()
 ) -> JointComponent:
-    """Fit the joint outcomes given the terms' prior and the effects' scale; the search starts from the fit to other scales."""
+    """Fit the joint outcomes given the terms' prior and the effects' scale; start from the fit to other scales."""
     problem = _JointProblem(evidence, mean, spread**-2.0, scale**-2.0 if scale else 0.0, scale > 0)
     start = np.concatenate([mean, np.zeros(problem.n_groups * evidence.effect_features.shape[2])])
     if near:

@@ -79,7 +79,7 @@ class OutcomeSampler:
         return self._complete_pool(rng, chance) if self.finite_pool else self._weigh(rng, chance)
 
     def _weigh(self, rng: Rng, chance: Float[np.ndarray, "draw pair"]) -> tuple[Shares, Sizes]:
-        """Sum chances to cells, with sizes of the strata drawn too: the pool is a sample of the population."""
+        """Sum the sampler's chances to cells, with sizes of the strata drawn too: the pool is a sample of the population."""
         stratum, _ = self._pairs
         size = self._draw_sizes(rng, len(chance))
         cells = (size @ self._membership).reshape(len(chance), -1)

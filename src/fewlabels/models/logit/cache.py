@@ -29,12 +29,12 @@ class Problem:
 
 def fit_once(evidence: Observations, model: Model) -> LogitFit:
     """Return the cached fit of the curve to these labels, made anew only where it is not among the latest."""
-    return _fit(Problem(evidence, model, _digest(evidence, model)))
+    return _fit_uncached(Problem(evidence, model, _digest(evidence, model)))
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _fit(problem: Problem) -> LogitFit:
-    """Fit the curve to a problem that the cache does not hold."""
+def _fit_uncached(problem: Problem) -> LogitFit:
+    """Fit the curve anew to a problem that the cache does not hold."""
     return fit(problem.evidence, problem.model)
 
 

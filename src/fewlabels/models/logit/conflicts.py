@@ -42,7 +42,7 @@ class ConflictingAccuracies:
 
     @cached_property
     def mean(self) -> PerCell:
-        """Expected accuracy."""
+        """Expected accuracy of cells whose labels conflict with the model."""
         mean = self.model.mean.copy()
         mean[self._there] = self._mixture.mean
         return mean
@@ -53,14 +53,14 @@ class ConflictingAccuracies:
         return (1 - np.abs(self.weight)) * self.model.within_variance
 
     def interval(self, level: float) -> tuple[PerCell, PerCell]:
-        """Central interval of the accuracy."""
+        """Central interval of the accuracy of cells with conflicts."""
         low, high = (end.copy() for end in (self.ends if level == LEVEL else self.model.interval(level)))
         if len(self._there):
             low[self._there], high[self._there] = (self._mixture.quantile((1 + side * level) / 2) for side in (-1, 1))
         return low, high
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws."""
+        """Joint draws of cells with conflicts."""
         drawn, there = self.model.draw(rng, n), self._there
         model, weight = drawn[:, there], self.weight[there]
         own = rng.beta(self.right[there] + JEFFREYS, self.wrong[there] + JEFFREYS, size=model.shape)
@@ -128,13 +128,13 @@ def weigh_conflicts(mean: PerCell, ends: tuple[PerCell, PerCell], right: PerCell
 
 
 def _find_strength(mean: PerCell, width: PerCell) -> PerCell:
-    """Pseudo-counts of a Beta with these means and about these widths of intervals."""
+    """Pseudo-counts of a Beta with these means and widths of intervals, to find conflicts with labels."""
     deviation = np.maximum(width, EDGE) / (2 * ndtri((1 + LEVEL) / 2))
     return np.maximum(mean * (1 - mean) / deviation**2 - 1, 2 * LEAST)
 
 
 def _to_logit(alpha: PerCell, beta: PerCell) -> tuple[PerCell, PerCell]:
-    """Mean and variance of the logit of a Beta variable; what is left of a model without own labels has some of either."""
+    """Mean and variance of the logit of a Beta, to measure a conflict; what is left without own labels has some of either."""
     alpha, beta = np.maximum(alpha, LEAST), np.maximum(beta, LEAST)
     return digamma(alpha) - digamma(beta), _approximate_trigamma(alpha) + _approximate_trigamma(beta)
 

@@ -33,6 +33,6 @@ class ClassShares:
         return Dirichlet(right.groups, strength * (mean * one_hot_predicted(self.cells) + (1 - mean) * self.wrong))
 
     def start(self, right: Beta, labels: Float[np.ndarray, "cell class"]) -> Dirichlet:
-        """Subtract a cell's own labels from its confusion: the prior without them."""
+        """Subtract a cell's own labels from its confusion: the prior of the classes without them."""
         after = self.to_dirichlet(right)
         return Dirichlet(after.groups, after.alpha - labels)

@@ -42,7 +42,7 @@ class JointAccuracies(DrawnBelief):
 
     @property
     def is_discrete(self) -> bool:
-        """Are the shares counts of a finite pool?"""
+        """Are the joint accuracies counts of a finite pool?"""
         return self.rest is not None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:

@@ -46,7 +46,7 @@ class JointShares(DrawnBelief):
 
     @property
     def is_discrete(self) -> bool:
-        """Are the shares counts of a finite pool?"""
+        """Are the joint shares counts of a finite pool?"""
         return self.unlabelled is not None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:

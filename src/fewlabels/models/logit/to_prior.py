@@ -78,7 +78,7 @@ def convert_width_to_prior(
 
 
 def _remove_labels(after: Beta, cells: Cells) -> Beta:
-    """Subtract a cell's own labels: the prior without them."""
+    """Subtract a cell's own labels from its posterior, to make the prior without them."""
     return replace(after, alpha=after.alpha - cells.right, beta=after.beta - (cells.n_labels - cells.right))
 
 

@@ -32,7 +32,7 @@ def draw_difference(c: Comparison) -> CaptionedFigure:
 
 
 def _draw_related_figures(a: Assessment) -> Iterator[CaptionedFigure]:
-    """Yield further figures from the same counts: calibration if there are scores, confusion if there are classes."""
+    """Yield further figures of an assessment's counts: calibration if there are scores, confusion if there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
         yield render_figure(
             plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY_CAPTION

@@ -17,5 +17,5 @@ class CaptionedFigure:
 
 
 def render_figure(ax: Axes, title: str, caption: str) -> CaptionedFigure:
-    """Render axes as a figure with its caption, for a report."""
+    """Render axes as a figure of a report with its caption."""
     return CaptionedFigure(title, caption, render_svg(ax))

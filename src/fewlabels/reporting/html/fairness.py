@@ -80,7 +80,7 @@ def _list_findings(f: Fairness) -> Iterator[str]:
 
 
 def _has_likely_sign(f: Fairness, gap: Gap) -> bool:
-    """Is the sign of a fairness gap as probable as the stated level?"""
+    """Is the sign of a fairness gap, for the HTML report, as probable as the stated level?"""
     return gap.has_sign and max(gap.p_greater, 1 - gap.p_greater) >= f.level
 
 

@@ -18,7 +18,7 @@ class IntervalScale:
 
     @classmethod
     def covering(cls, rows: Iterable[Mapping[str, Any]]) -> "IntervalScale | None":
-        """Return the scale that shows all intervals; None where a row has none."""
+        """Return the scale of the bars that shows all intervals; None where a row has none."""
         rows = list(rows)
         if not rows or not all(_has_interval(row) for row in rows):
             return None
@@ -26,7 +26,7 @@ class IntervalScale:
         return cls(start, stop) if stop > start else None
 
     def draw(self, low: float, mean: float, high: float, reference: float | None = None) -> Markup:
-        """Draw an interval and its mean; `reference` is a vertical line, such as the overall estimate."""
+        """Draw the bar of an interval and its mean; `reference` is a vertical line, such as the overall estimate."""
         line = "" if reference is None else _draw_line(self._place(reference))
         return Markup(
             f'<svg class="interval" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" aria-hidden="true">{line}'

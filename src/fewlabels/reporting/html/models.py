@@ -72,7 +72,7 @@ def _list_unsettled(c: ModelComparison) -> Iterator[str]:
 
 
 def _list_group_rows(c: ModelComparison) -> list[ModelDifference]:
-    """Return the differences of two models per group."""
+    """Return the differences of two models per group, for the HTML report."""
     return [row for row in c.differences if row.group != c.whole] if len(c.models) == 2 else []
 
 

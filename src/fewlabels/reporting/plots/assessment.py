@@ -34,14 +34,14 @@ def choose_kind(assessment: Assessment) -> str:
 def _plot_own_reliability(assessment: Assessment, ax: Axes | None) -> Axes:
     """Plot the reliability diagram of an assessment."""
     if has_bins(assessment):
-        return plot_reliability(_about_accuracy(assessment), ax=ax)
+        return plot_reliability(_assess_accuracy(assessment), ax=ax)
     return plot_reliability(assessment.reliability(), ax=ax)
 
 
 def _plot_accuracy_and_ece(assessment: Assessment, ax: Axes | None) -> Axes:
     """Plot an assessment's accuracy against its calibration error."""
     _require_scores(assessment)
-    return plot_scatter(_about_accuracy(assessment), assessment.about(ece), ax=ax)
+    return plot_scatter(_assess_accuracy(assessment), assessment.about(ece), ax=ax)
 
 
 def _plot_overall_ece(assessment: Assessment, ax: Axes | None) -> Axes:
@@ -57,7 +57,7 @@ def _plot_own_confusion(assessment: Assessment, ax: Axes | None) -> Axes:
     return plot_confusion(assessment if assessment.matrix else assessment.about(confusion), ax=ax)
 
 
-def _about_accuracy(assessment: Assessment) -> Assessment:
+def _assess_accuracy(assessment: Assessment) -> Assessment:
     """Return the assessment of accuracy with the same labels, for a plot."""
     return assessment if assessment.metric == "accuracy" else assessment.about(accuracy)
 

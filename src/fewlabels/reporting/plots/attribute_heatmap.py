@@ -77,7 +77,7 @@ ALL_ITEMS_AXIS = HeatmapAxis("", (ALL_ITEMS,), "")
 def _choose_attributes(
     surface: Surface, rows: str | None, columns: str | None, fixed: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the attributes that were named, completed by those with the largest effects."""
+    """Return the attributes of the heat map: the named ones, completed by those with the largest effects."""
     free = [name for name in rank_attributes(surface) if name not in (rows, columns, *fixed)]
     chosen = [
         name for name in (rows or (free.pop(0) if free else None), columns or (free.pop(0) if free else None)) if name

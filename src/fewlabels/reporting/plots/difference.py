@@ -22,7 +22,7 @@ Line = Float[np.ndarray, " point"]
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the difference a − b, with the probabilities of lower, equivalent and higher."""
+    """Draw the posterior of the difference a − b of two groups, with the probabilities of lower, equivalent and higher."""
     if comparison.difference is None:
         raise InputError("this comparison holds no distribution to draw; make it with fl.compare")
     ax = ax or new_axes(3.0)

@@ -86,7 +86,7 @@ class LabelingForm:
         return Xml.tostring(view, encoding="unicode") + "\n"
 
     def to_task(self, id: object, row: Mapping[str, Any], prediction: ModelPrediction | None = None) -> dict[str, Any]:
-        """Return an item as a task."""
+        """Return an item as a task of Label Studio."""
         seen = {field.key: as_text(row.get(field.column)) for field in self.fields if field.key != ID}
         task: dict[str, Any] = {"data": {ID: str(id), **seen}}
         return task if prediction is None else {**task, "predictions": [self._predict(prediction)]}

@@ -120,7 +120,7 @@ def check_missing(connection: sqlite3.Connection, path: Path, *, accept_missing:
 
 
 def _find_missing(mark: str | None, path: Path) -> Missing:
-    """Return what may be missing; a log that our own connection created is empty."""
+    """Return what may be missing without the write-ahead log; one that our own connection created is empty."""
     _, _, file = (mark or "").partition(" ")
     if mark is None or (file != INCOMPLETE and is_nonempty(sidecar_path(path, "-wal"))):
         return Missing.NOTHING
@@ -163,7 +163,7 @@ def clear_mark(connection: sqlite3.Connection) -> None:
 
 
 def _clear_mark_on_full_disk(connection: sqlite3.Connection) -> None:
-    """Remove the mark on a full disk, after a checkpoint that truncates the log frees space."""
+    """Remove the write-ahead log's mark on a full disk, after a checkpoint that truncates the log frees space."""
     try:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -174,7 +174,7 @@ def _clear_mark_on_full_disk(connection: sqlite3.Connection) -> None:
 
 
 def _checkpoint(connection: sqlite3.Connection, tries: int = 1) -> bool:
-    """Checkpoint the log into the file; return whether all pages were moved."""
+    """Checkpoint the write-ahead log into the file; return whether all pages were moved."""
     for k in range(tries):
         time.sleep(CHECKPOINT_PAUSE if k else 0)
         is_busy, n_pages, n_checkpointed = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

@@ -71,7 +71,7 @@ def observe_dirichlet(state: DirichletState, item: int, group: int) -> None:
 
 @compiled
 def add_label(state: DirichletState, i: int, label: int) -> None:
-    """Count a label in the Dirichlet of a cell, and update its sums and parts."""
+    """Count a label in the state's Dirichlet of a cell, and update its sums and parts."""
     cell, class_records, parts = state.cells[i], state.class_records[i], state.parts[i]
     class_record = class_records[label]
     cell.total += 1.0

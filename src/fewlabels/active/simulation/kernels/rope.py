@@ -59,7 +59,7 @@ def find_lower_end(alpha: float, beta: float) -> float:
 
 @compiled
 def variance(alpha: float, beta: float) -> float:
-    """Variance of a Beta; the narrower of two is integrated over for ROPE probabilities."""
+    """Variance of a Beta, for ROPE probabilities: they are integrated over the narrower of two."""
     return alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1.0))
 
 

@@ -97,7 +97,7 @@ def make_parts(cells: Records, class_records: Records, value: Floats, capacity: 
 
 
 def make_stick_tables(cells: Records, class_records: Records, value: Floats, capacity: int) -> Records:
-    """Lay out the class of largest prior as the lead, and alias tables for the prior of the others."""
+    """Lay out a state's class of largest prior as the lead, and alias tables for the prior of the others."""
     class_records["part"] = -1
     lead = class_records["alpha"].argmax(axis=1)
     for c in range(len(cells)):
@@ -111,7 +111,7 @@ def make_stick_tables(cells: Records, class_records: Records, value: Floats, cap
 
 
 def make_alias(chance: Floats) -> tuple[Floats, Ints]:
-    """Lay out an alias table, to draw from a distribution in constant time (Walker 1977)."""
+    """Lay out an alias table of a state, to draw from a distribution in constant time (Walker 1977)."""
     n = len(chance)
     scaled = chance * n / max(chance.sum(), np.finfo(np.float64).tiny)
     keep_probability, alias = np.ones(n), np.arange(n)

@@ -10,7 +10,7 @@ from scipy.special import betaln, digamma, expit
 from scipy.stats import norm, t
 
 from fewlabels.models.logit.cells import CellLogits, _quantile, project_to_cells
-from fewlabels.models.logit.laplace import Component, Fit, _evaluate_points, _find_modes, fit, integrate
+from fewlabels.models.logit.laplace import LogitComponent, LogitFit, _evaluate_points, _find_modes, fit, integrate
 from fewlabels.models.logit.log_posterior import LogPosterior, trace_gradient
 from fewlabels.models.logit.model import MISCALIBRATION, MISCALIBRATION_WEIGHTS, OUTLIER_PRIOR, Model, Observations
 from fewlabels.models.logit.random_effects import LOOSE, N_SHIFTS, NODES, OutlierGrid, RandomEffects, Spread
@@ -313,9 +313,9 @@ def test_a_cell_that_does_not_follow_the_curve_is_not_widened_by_its_uncertainty
     probability = np.zeros((1, 2, NODES))
     probability[0, 0, 0] = probability[0, 1, -1] = 1.0
     one, none = np.ones(1), np.zeros((0, NODES))
-    component = Component(np.zeros(4), np.zeros(1), 1.0, np.eye(1), none, none, np.zeros((0, NODES, 1)))
+    component = LogitComponent(np.zeros(4), np.zeros(1), 1.0, np.eye(1), none, none, np.zeros((0, NODES, 1)))
     model = Model(one, one, np.ones(1, dtype=bool))
-    fitted = Fit(model, np.zeros(4), np.eye(4), np.zeros(0, dtype=np.int64), (component,), ())
+    fitted = LogitFit(model, np.zeros(4), np.eye(4), np.zeros(0, dtype=np.int64), (component,), ())
     found = CellLogits(fitted, np.arange(2), at, probability, np.ones((1, 2, 1)), np.zeros(2))
     low, high = found.interval(0.95)
     assert high[0] - low[0] > 0.5

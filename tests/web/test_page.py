@@ -778,7 +778,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(open_page, tmp_
         press(page, "1")
     item = read_item(page)
     run.send_signal(signal.SIGKILL)
-    run.wait()
+    run.communicate(timeout=30)  # closes its pipe as well
     page.keyboard.press("2")
     expect(page.locator("#trouble")).to_contain_text("does not answer", timeout=WAIT)
     run, again = start(tmp_path, 0)
@@ -787,7 +787,8 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(open_page, tmp_
     expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
     press(page, "1")
     run.send_signal(signal.SIGINT)
-    assert run.wait(30) == 0
+    run.communicate(timeout=30)
+    assert run.returncode == 0
     with Session.open(tmp_path / "s.db") as session:
         assert [row["label"] for row in session.answers()] == ["cat", "cat", "cat", "dog", "cat"]
 

@@ -53,7 +53,7 @@ class EarlierPredictions:
         }
         if views["of the items are in other groups"] == views["of the predictions are of other classes"]:
             del views["of the items are in other groups"]
-        if self.ranges == now.ranges:
+        if self.ranges and self.ranges == now.ranges:
             views["of the scores are in other ranges"] = _sum_scores(self), _sum_scores(now)
             views["of the scores are in other ranges of their group"] = _name_scores(self), _name_scores(now)
         found = {what: _measure_distance(*pair) for what, pair in views.items()}

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from fewlabels.cli.console import escape, print_warnings, spinner, stderr_console, stdout_console
+from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import Columns
 from fewlabels.cli.page_options import ServerOptions
 from fewlabels.cli.page_setup import (
@@ -19,6 +20,7 @@ from fewlabels.cli.page_setup import (
     set_up_structured_log,
     warn_page_unencrypted,
 )
+from fewlabels.data.given_roles import GivenRoles, format_roles, naming_given_roles
 from fewlabels.errors import InputError
 from fewlabels.files import check_outputs
 from fewlabels.sessions.session import Session
@@ -102,13 +104,14 @@ def _open_session(path: Path, rules: LabellingRules, columns: Columns, stack: Ex
     if os.path.lexists(keys):
         read_keys(keys)
     with Session.open(path, read_only=True) as kept:
-        source = kept.source
+        source, given = kept.source, kept.given_roles
     file = find_predictions(path, source)
     try:
-        pool = columns.read(str(file))
+        with naming_given_roles(path, given):
+            pool = ModelOptions().fill(given or {}).read([str(file)], columns.fill(given or {}))
         session = stack.enter_context(Session.open(path, pool))
     except InputError as error:
-        raise InputError(f"{error}; if it was started with column options that the other sessions do not need, {_advise_alone(path)} and these options") from None  # fmt: skip
+        raise InputError(f"{error}{_advise_columns(path, given, columns)}") from None
     return ServedSession(LabellingService(session, rules, folder=MediaFolder(file.parent)), keys)
 
 
@@ -118,6 +121,14 @@ def find_predictions(session: Path, source: str) -> Path:
         if path.is_file():
             return path
     raise InputError(f"{session}: its predictions, {source}, are neither here nor in {session.parent}; copy them there, or {_advise_alone(session)}")  # fmt: skip
+
+
+def _advise_columns(session: Path, given: GivenRoles | None, columns: Columns) -> str:
+    """Say how to serve a session of the folder whose columns may be other ones than those of the other sessions."""
+    if given is None:
+        return f"; it does not remember its column options: if it was started with some that the other sessions do not need, {_advise_alone(session)} and these options"  # fmt: skip
+    typed = {role: value for role, value in columns.roles().items() if given.get(role) != value}
+    return f"; {format_roles(typed)} is not what it was created with: start serve without it, or {_advise_alone(session)}" if typed else ""  # fmt: skip
 
 
 def _advise_alone(session: Path) -> str:

@@ -1,13 +1,14 @@
 """Read the predictions of one model or of several: several files, one wide file or one long file."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 from cyclopts import Parameter
 
 from fewlabels.cli.options import COLUMN_GROUP, Columns, Names
-from fewlabels.data.model_join import open_models
+from fewlabels.data.model_join import LAYOUTS, open_models
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, count
 
@@ -38,6 +39,11 @@ class ModelOptions:
     "Names of several models, separated by commas: of the files, in their order [default: from the file names]; or of one file with columns predicted_NAME, score_NAME, p_NAME_CLASS."
     model: str | None = None
     "Column of one file that names the model of each row; ids repeat."
+
+    def fill(self, given: Mapping[str, Any]) -> "ModelOptions":
+        """Return these options, or where one file has the models of a session if none is typed."""
+        layout = {name: given[name] for name in LAYOUTS if name in given}
+        return replace(self, **layout) if self == ModelOptions() else self
 
     def read(self, files: Sequence[str], columns: Columns) -> Predictions:
         """Read the predictions of one model, or join those of several."""

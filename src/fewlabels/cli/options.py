@@ -1,6 +1,7 @@
 """Options shared by the verbs: column roles, what to estimate, and where to write the result."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as AnyPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -82,10 +83,17 @@ class Columns:
         with name_in_messages(path, "standard input"):
             return replace(Predictions.read(path, **words), source="standard input", inputs=())
 
+    def fill(self, given: Mapping[str, Any]) -> "Columns":
+        """Return these options, and those that a session was created with where none is typed."""
+        typed = self.roles()
+        return replace(self, **{role: given[role] for role in given if role in _ROLES and role not in typed})
+
     def roles(self) -> dict[str, Any]:
         """Return the columns that options name, by role."""
-        names = (name for name in self.__dataclass_fields__ if name not in ("labels", "format"))
-        return drop_missing(**{name: getattr(self, name) for name in names})
+        return drop_missing(**{name: getattr(self, name) for name in _ROLES})
+
+
+_ROLES = tuple(name for name in Columns.__dataclass_fields__ if name not in ("labels", "format"))
 
 
 def save_stdin(format: Format | None) -> AnyPath:

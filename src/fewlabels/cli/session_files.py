@@ -13,11 +13,13 @@ from fewlabels.cli.fixed_options import refuse_changes
 from fewlabels.cli.model_files import ModelOptions
 from fewlabels.cli.options import STDIN, Columns
 from fewlabels.cli.session_options import SessionOptions
+from fewlabels.data.given_roles import naming_given_roles
 from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.label_studio_tasks import ModelPrediction
 from fewlabels.sessions.journal.storage import exists
+from fewlabels.sessions.opening import read_given_roles
 from fewlabels.sessions.session import Session
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
@@ -91,10 +93,19 @@ def start_or_open(
         raise InputError(
             "a session opens its predictions again later, and standard input can be read once: save it to a file"
         )
-    pool = models.read((file, *more), columns)
     if is_there:
+        pool = _read_again(path, (file, *more), columns, models)
         return OpenedSession(Session.open(path, pool), pool)
+    pool = models.read((file, *more), columns)
     return _start_session(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
+
+
+def _read_again(path: str, files: Sequence[str], columns: Columns, models: ModelOptions) -> Predictions:
+    """Read the predictions of an existing session, with the column options that it was created with unless others are typed."""
+    kept = read_given_roles(path)
+    with naming_given_roles(path, kept):
+        models = models.fill(kept or {}) if len(files) == 1 else models
+        return models.read(files, columns.fill(kept or {}))
 
 
 def _start_session(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import ibis
@@ -18,6 +19,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.addresses import is_address
 from fewlabels.data.column_names import LABEL, PREDICTED, RESERVED_PREFIX, SCORE
 from fewlabels.data.engine_errors import explain_engine_errors
+from fewlabels.data.given_roles import GivenRoles, record_roles
 from fewlabels.data.joint_predictions import LABELS_DIFFER, JointPredictions, column_of
 from fewlabels.data.logs.reading import read_log
 from fewlabels.data.names import as_name, natural_order
@@ -29,6 +31,7 @@ from fewlabels.text import redact_passwords
 
 MAX_MODELS = 50  # the query compares every pair of models
 KEY = f"{RESERVED_PREFIX}key"
+LAYOUTS = frozenset({"models", "model"})  # roles that say where several models are in one table
 _ROLE_COLUMNS = {"predicted": PREDICTED, "score": SCORE}
 
 
@@ -63,7 +66,8 @@ def read_wide(source: Any, models: Sequence[str], *, labels: Any = None, **roles
     taken = {column for found in columns.values() for column in found}
     shared = [column for column in table.columns if column not in taken]
     tables = [table.select(*shared, **{new: table[old] for old, new in found.items()}) for found in columns.values()]
-    return _join_parts(tuple(models), _read_tables(tables, source, labels, roles), has_given_labels=labels is not None)
+    parts = _read_tables(tables, source, labels, roles)
+    return _join_parts(tuple(models), parts, has_given_labels=labels is not None, layout={"models": models})
 
 
 def read_long(source: Any, model: str, *, labels: Any = None, **roles: Any) -> JointPredictions:
@@ -78,7 +82,8 @@ def read_long(source: Any, model: str, *, labels: Any = None, **roles: Any) -> J
     names = sorted(names, key=natural_order)
     require_models(names)
     tables = [table.filter(named == name).drop(model) for name in names]
-    return _join_parts(tuple(names), _read_tables(tables, source, labels, roles), has_given_labels=labels is not None)
+    parts = _read_tables(tables, source, labels, roles)
+    return _join_parts(tuple(names), parts, has_given_labels=labels is not None, layout={"model": model})
 
 
 def open_models(
@@ -98,11 +103,20 @@ def open_models(
     return join_models(pools, labels=labels, **roles)
 
 
-def read_predictions(source: Any) -> Predictions:
-    """Read the predictions of one model, or join those of several that a mapping names."""
+def read_predictions(source: Any, given: GivenRoles | None = None) -> Predictions:
+    """Read the predictions of one model, or join those of several that a mapping or the given roles name."""
     if isinstance(source, Predictions):
         return source
-    return join_models(source) if names_models(source) else Predictions.read(source)
+    if names_models(source):
+        are_read = any(isinstance(one, Predictions) for one in source.values())
+        return join_models(source, **_drop_layout({} if are_read else given or {}))
+    words: dict[str, Any] = dict(given or {})
+    return open_models(source, **words) if LAYOUTS & words.keys() else Predictions.read(source, **words)
+
+
+def _drop_layout(given: GivenRoles) -> dict[str, Any]:
+    """Return the given roles without what says where the models to join are in one table."""
+    return {role: value for role, value in given.items() if role not in LAYOUTS}
 
 
 def names_models(pools: Any) -> bool:
@@ -188,8 +202,14 @@ def _require_joinable(name: str, part: Predictions) -> None:
         raise InputError(f"{name}: {part.source} has no id column, and predictions of several models are joined by id; name it with {format_option('id')}")  # fmt: skip
 
 
-def _join_parts(models: tuple[str, ...], parts: Sequence[Predictions], *, has_given_labels: bool) -> JointPredictions:
-    """Join the tables of all models."""
+def _join_parts(
+    models: tuple[str, ...],
+    parts: Sequence[Predictions],
+    *,
+    has_given_labels: bool,
+    layout: Mapping[str, Any] = MappingProxyType({}),
+) -> JointPredictions:
+    """Join the tables of all models; `layout` says where they are in one table."""
     for name, part in zip(models, parts, strict=True):
         _require_joinable(name, part)
     as_integers = all(part.has_integer_ids for part in parts)
@@ -207,8 +227,16 @@ def _join_parts(models: tuple[str, ...], parts: Sequence[Predictions], *, has_gi
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return JointPredictions(
         joined.drop(KEY), first.engine, sources, first.roles, first.frame, first.scored_classes, notes, inputs, models,
-        tuple(parts),
+        tuple(parts), given_roles=_merge_given_roles(parts, layout),
     )  # fmt: skip
+
+
+def _merge_given_roles(parts: Sequence[Predictions], layout: Mapping[str, Any]) -> GivenRoles | None:
+    """Return the roles that all tables to join were read with, and their layout; None if the roles differ."""
+    given = parts[0].given_roles
+    if given is None or any(part.given_roles != given for part in parts):
+        return None
+    return {**given, **record_roles(layout, ())}
 
 
 def _make_key(part: Predictions, *, as_integers: bool) -> Value:

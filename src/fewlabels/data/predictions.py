@@ -27,6 +27,7 @@ from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, 
 from fewlabels.data.column_names import AGREEMENT, ID, LABEL, PREDICTED
 from fewlabels.data.columns import derive_columns
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
+from fewlabels.data.given_roles import GivenRoles, record_roles
 from fewlabels.data.label_join import join_labels
 from fewlabels.data.logs.reading import read_log
 from fewlabels.data.names import natural_order
@@ -53,6 +54,9 @@ class Predictions(RoleTable):
     grades: tuple[tuple[str, float], ...] = field(
         default=(), kw_only=True
     )  # that people can give, lowest first, and their place from 0 to 1; empty if they give classes
+    given_roles: GivenRoles | None = field(
+        default=None, kw_only=True
+    )  # as given when the table was read; None if reading it again takes more than them
 
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
@@ -77,9 +81,12 @@ class Predictions(RoleTable):
             return cls._read_address(source, labels=labels, **roles)
         if {"grade", "judge"} & roles.keys():
             graded = resolve_name(MAKE_GRADED_POOL)(source, labels=labels, **roles)
-            return cls(**{f.name: getattr(graded.table, f.name) for f in fields(graded.table)}, grades=graded.grades)
+            given = record_roles(roles, (), has_labels=labels is not None)
+            table_fields = {f.name: getattr(graded.table, f.name) for f in fields(graded.table)}
+            return cls(**table_fields, grades=graded.grades, given_roles=given)
         name, log = name_source(source), read_log(source)
         table, engine, frame, notes = open_source(log.columns if log else source)
+        given = record_roles(roles, table.columns, has_labels=labels is not None)
         notes += log.notes if log else ()
         with explain_engine_errors(name):
             if labels is not None:
@@ -87,7 +94,7 @@ class Predictions(RoleTable):
                 notes += more
             items, found, scored = derive_columns(table, engine, roles)
         inputs = list_inputs(source, labels)
-        return cls(items, engine, name, found, frame, scored, (*notes, *found.notes), inputs)
+        return cls(items, engine, name, found, frame, scored, (*notes, *found.notes), inputs, given_roles=given)
 
     @classmethod
     def _read_address(cls, address: str, **choices: Any) -> "Predictions":
@@ -123,7 +130,7 @@ class Predictions(RoleTable):
         (1, ('no', 'yes'), 'yes')
         """
         columns, roles = to_columns(y_pred, y_score, y_true, classes)
-        return cls.read(columns, **roles)
+        return replace(cls.read(columns, **roles), given_roles=None)  # the roles are of columns made here
 
     # -- contents ------------------------------------------------------------------------------------------
 

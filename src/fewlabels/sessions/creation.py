@@ -13,6 +13,8 @@ from fewlabels.analyses.models.checks import check_models, choose_strata
 from fewlabels.analyses.requirements import count_for, require_answerable
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.checks import require_valid
+from fewlabels.data.documents.parsing import check
+from fewlabels.data.given_roles import GivenRoles
 from fewlabels.data.groups import Bins
 from fewlabels.data.joint_predictions import JointPredictions
 from fewlabels.data.predictions import Predictions
@@ -23,7 +25,7 @@ from fewlabels.errors import InputError, choose_words
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.inference import infer
 from fewlabels.models.priors import Prior
-from fewlabels.sessions.file_schema import MAX_VOTES
+from fewlabels.sessions.file_schema import MAX_VOTES, GivenRolesDocument
 from fewlabels.sessions.pool_fingerprint import fingerprint_aggregate
 from fewlabels.sessions.queue import ItemQueue, build_queue
 from fewlabels.sessions.spec import SessionSpec
@@ -69,8 +71,21 @@ def create_spec(
         frame=pool.frame,
         prices=() if design.price is None else average_prices(pool, design.arms, design.price, counts.groups),
         grades=pool.grades,
+        given_roles=_check_given_roles(pool),
     )
     return spec, queue
+
+
+def _check_given_roles(pool: Predictions) -> GivenRoles | None:
+    """Return the roles that a session keeps; refuse those that its file cannot hold, such as text that is no Unicode."""
+    if pool.given_roles is not None:
+        check(
+            GivenRolesDocument,
+            dict(pool.given_roles),
+            f"{pool.source}: its column roles",
+            "give shorter or other names",
+        )
+    return pool.given_roles
 
 
 def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.requirements import require_roles
 from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.given_roles import GivenRoles, format_roles, naming_given_roles
 from fewlabels.data.model_join import read_predictions
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sampling import SamplingRule
@@ -21,7 +22,7 @@ from fewlabels.sessions.journal.storage import create_stored, open_stored
 from fewlabels.sessions.pool_fingerprint import compute_fingerprint, describe_difference, fingerprint_aggregate
 from fewlabels.sessions.serialize import restore_choice
 from fewlabels.sessions.spec import SessionSpec
-from fewlabels.sessions.spec_file import read_spec, write_spec
+from fewlabels.sessions.spec_file import read_spec, read_spec_roles, write_spec
 
 
 def create_journal(
@@ -48,7 +49,8 @@ def open_journal(
         spec = read_spec(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
         spec.require_items(journal.count_items(), path)
         if pool is not None:
-            pool = read_predictions(pool)
+            with naming_given_roles(path, spec.given_roles):
+                pool = read_predictions(pool, spec.given_roles)
             require_same_predictions(spec, pool, path)
         yield spec, journal, pool
     except BaseException:
@@ -56,13 +58,32 @@ def open_journal(
         raise
 
 
+def read_given_roles(path: str | Path) -> GivenRoles | None:
+    """Return the roles that an existing session's predictions were read with; None in files of earlier versions."""
+    journal = open_stored(path, read_only=True)
+    try:
+        return read_spec_roles(journal.about, path)
+    finally:
+        journal.close()
+
+
 def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object) -> None:
     """Refuse to open a session with predictions other than those it was created from."""
     change = describe_difference(spec.fingerprint, _recompute_fingerprint(spec, pool))
     if change:
         raise InputError(
-            f"{path} was made from other predictions ({spec.source}) than {pool.source}: {change}; start a new session for these"
+            f"{path} was made from other predictions ({spec.source}) than {pool.source}: {change}; {_advise_roles(spec, pool)}start a new session for these"
         )
+
+
+def _advise_roles(spec: SessionSpec, pool: Predictions) -> str:
+    """Say with which roles to read predictions that a session refuses, if those they were read with are other ones."""
+    if spec.given_roles is None or pool.given_roles is None:
+        return ""
+    then, now = ({k: v for k, v in given.items() if k != "show"} for given in (spec.given_roles, pool.given_roles))
+    if then == now:
+        return ""
+    return f"it was created with {format_roles(then)}, and these were read with {format_roles(now)}: read them as then, or "
 
 
 def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.active.goals.goal import Goal
+from fewlabels.data.given_roles import GivenRoles
 from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, quote_name
@@ -73,6 +74,11 @@ class SessionRecords:
     def source(self) -> str:
         """The predictions that the session was created from, as they were named then."""
         return self._spec.source
+
+    @property
+    def given_roles(self) -> GivenRoles | None:
+        """The column roles that the predictions were read with, as given; None in files of earlier versions."""
+        return self._spec.given_roles
 
     @property
     def files(self) -> dict[str, str]:

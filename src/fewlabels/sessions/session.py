@@ -145,7 +145,8 @@ class Session(SessionRecords):
         path: str or Path
             The file.
         pool: Predictions, path, frame, dict of arrays or Ibis table
-            The predictions, to check that they are the same.
+            The predictions, to check that they are the same. Anything but `Predictions` is read with the column roles of those
+            that the session was created from.
         goal: Goal
             A custom goal again: the file stores only its name.
         policy: Policy

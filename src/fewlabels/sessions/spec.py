@@ -13,6 +13,7 @@ from jaxtyping import Int
 
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
+from fewlabels.data.given_roles import GivenRoles
 from fewlabels.data.names import natural_order
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.randomness import Rng
@@ -39,6 +40,7 @@ class SessionSpec:
     frame: Frame  # kind of frame that the predictions came in
     prices: tuple[float, ...] = ()  # mean price of a label in each group; empty where all cost the same
     grades: tuple[tuple[str, float], ...] = ()  # that people can give, lowest first, and their place from 0 to 1
+    given_roles: GivenRoles | None = None  # that the predictions were read with; None in files of earlier versions
 
     def require_roles(self, metric: Metric) -> None:
         """Refuse a metric whose columns these predictions lack."""

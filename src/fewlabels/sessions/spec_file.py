@@ -14,6 +14,7 @@ from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import NONE, STRATA, Axis, CountTable
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import check
+from fewlabels.data.given_roles import GivenRoles
 from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.model_columns import ModelColumns
 from fewlabels.errors import InputError
@@ -42,6 +43,7 @@ def write_spec(spec: SessionSpec) -> tuple[dict[str, Any], dict[str, bytes]]:
         "axes": [asdict(axis) for axis in spec.tally.axes], "votes": design.votes, "random_share": design.random_share, "price": design.price, "prices": list(spec.prices),
         "models": [] if spec.tally.models is None else list(spec.tally.models.models),
         "single_grades": spec.tally.graded, "grades": [list(one) for one in spec.grades],
+        "given_roles": None if spec.given_roles is None else dict(spec.given_roles),
     }  # fmt: skip
     return about, {"tally": _pack_counts(spec.tally)}
 
@@ -78,8 +80,19 @@ def read_spec(
             price=found.price,
         ),
         fingerprint=found.fingerprint.model_dump(exclude_unset=True),
+        given_roles=_restore_given_roles(found),
         **{name: getattr(found, name) for name in SCALAR_FIELDS},
     )
+
+
+def read_spec_roles(about: Mapping[str, Any], where: object) -> GivenRoles | None:
+    """Read from the contents of a spec file only the roles that the predictions were read with."""
+    return _restore_given_roles(check(SessionDocument, about, f"{where}: damaged", RESTORE_COPY))
+
+
+def _restore_given_roles(found: SessionDocument) -> GivenRoles | None:
+    """Restore the roles that a file keeps; None in files of earlier versions."""
+    return None if found.given_roles is None else found.given_roles.model_dump(exclude_none=True)
 
 
 def _restore_choice(plain: Any, given: Any, what: str, kind: Any, where: object) -> Any:

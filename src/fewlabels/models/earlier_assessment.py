@@ -23,7 +23,7 @@ class EarlierBelief(Schema):
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierBelief":
-        """Refuse an earlier belief whose cells, outcomes and counts do not fit."""
+        """Refuse an earlier assessment's belief whose cells, outcomes and counts do not fit."""
         n = len(self.outcomes)
         if len(set(self.outcomes)) < n or not n:
             raise ValueError("outcomes should be different names, at least one")
@@ -56,6 +56,7 @@ class EarlierCounts(Schema):
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierCounts":
+        """Refuse an earlier assessment's counts whose scores do not fit its groups and ranges."""
         n_rows, n = len(self.groups) if self.ranges else 0, len(self.ranges)
         if len(self.scores) != n_rows or any(len(row) != n for row in self.scores):
             raise ValueError(f"scores should have {n_rows} rows of {n} numbers")

@@ -77,7 +77,7 @@ def surface(
     finite_pool: bool = False,
     seed: int = 0,
 ) -> Surface:
-    """Estimate how good the model is for every combination of attributes that occurs, with credible intervals.
+    """Return a Surface of how good the model is for every combination of attributes that occurs, with intervals.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class EarlierAssessment(Schema):
 
 
 def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
-    """Read an assessment from its JSON file or its dict."""
+    """Read an earlier assessment from its JSON file or its dict."""
     advice = f"write one with {choose_words('assess --json FILE', 'to_json')}"
     found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {advice}")
     if not isinstance(found, dict) or "belief" not in found:

@@ -168,7 +168,7 @@ def _fit_model(
 
 
 def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
-    """Make the surface from the assessment of all arms."""
+    """Make the surface that the call returns from the assessment of all arms."""
     cells = found.posterior.cells
     arms = tuple(
         Arm(

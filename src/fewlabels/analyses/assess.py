@@ -42,7 +42,7 @@ def assess(
     y_true: Any = None,
     classes: Any = None,
 ) -> Assessment:
-    """Estimate how good the model is, per group and overall, with credible intervals.
+    """Return an Assessment of how good the model is, per group and overall, with credible intervals.
 
     The default prior estimates the calibration of the scores from the labels, with partial pooling of groups.
 

@@ -52,7 +52,7 @@ def diagnose_graded(source: Any) -> Diagnosis:
     column = next((text for text in map(format_group, free) if text is not None), None)
     return replace(
         blank, n_items=n, n_labels=n_grades, attributes=attributes,
-        findings=tuple(_find_missing_grades(n_grades)), can=_list_possible(items, systems), next=_suggest_rating_commands(table.source, items, column, systems),
+        findings=tuple(_find_missing_grades(n_grades)), can=_list_rateable(items, systems), next=_suggest_rating_commands(table.source, items, column, systems),
         frame=table.frame, role_of={name: role for role, name in roles.items()} | dict.fromkeys(judges, "judge"),
         sizes=(GroupSize("all items", n, n_grades),),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def _get_scale(items: GradedItems) -> Scale:
     return items.human.scale if items.human else items.judges[0].scale
 
 
-def _list_possible(items: GradedItems, systems: tuple[str, str] | None) -> tuple[str, ...]:
+def _list_rateable(items: GradedItems, systems: tuple[str, str] | None) -> tuple[str, ...]:
     """Return by what the outputs of a graded table can be rated."""
     scale = _get_scale(items)
     figures = "win rate of the first output and distribution of verdicts" if scale.is_preference else "pass rate, mean grade and distribution of grades"  # fmt: skip

@@ -80,6 +80,7 @@ class OverallCheck:
         return any(abs(shown - by_model) >= ROUNDING for shown, by_model in pairs)
 
     def _describe_move(self) -> str:
+        """Say that the overall figure lies between the model's and the sample's."""
         return (
             f"the overall figure, {_format_figure(self.shown)}, lies between that of the model, {_format_figure(self.model)}, and what the {self.n:,} "
             f"labels {self.how}, show, {_format_figure(self.sample)}: they differ by more than a standard error, and no more than chance allows"
@@ -199,6 +200,7 @@ def _expect_without_own_label(posterior: Posterior, sample: Sample) -> Float[np.
 
 
 def _list_ends(found: Estimate) -> tuple[float, float, float]:
+    """Return mean and ends of an overall figure, by which the check compares two."""
     return found.mean, found.low, found.high
 
 

@@ -31,15 +31,29 @@ class HasInterval(Protocol):
     """A row with a name, a number of labels and an interval."""
 
     @property
-    def group(self) -> str: ...  # noqa: D102
+    def group(self) -> str:
+        """Name of the group that a warning may name."""
+        ...
+
     @property
-    def share(self) -> float: ...  # noqa: D102
+    def share(self) -> float:
+        """Share of the items, by which warnings weigh groups."""
+        ...
+
     @property
-    def n_labels(self) -> int: ...  # noqa: D102
+    def n_labels(self) -> int:
+        """Labels of the group, which a warning may count."""
+        ...
+
     @property
-    def low(self) -> float: ...  # noqa: D102
+    def low(self) -> float:
+        """Lower end of the interval that may be too wide."""
+        ...
+
     @property
-    def high(self) -> float: ...  # noqa: D102
+    def high(self) -> float:
+        """Upper end of the interval that may be too wide."""
+        ...
 
 
 def collect_warnings(

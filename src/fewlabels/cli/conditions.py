@@ -63,6 +63,7 @@ class Condition:
         return [where for where, row in self._rows(result) if self._is_undefined(row)]
 
     def _is_undefined(self, row: Row) -> bool:
+        """Is the number that the condition compares undefined in this row?"""
         return self.name in row and row[self.name] is None
 
     def _require_reachable(self, result: Mapping[str, Any]) -> None:
@@ -100,6 +101,7 @@ class Condition:
         return overall + groups
 
     def _require_scope(self, known: Sequence[str], what: str) -> None:
+        """Refuse a condition whose scope is no part of the result."""
         if self.scope is not None and self.scope not in known:
             raise InputError(f"fail-if: {self.scope!r} is no part of this result: {what}; write {self.name} {self.sign} {self.number:g}")  # fmt: skip
 

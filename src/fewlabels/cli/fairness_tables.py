@@ -41,7 +41,7 @@ def print_fairness(out: Console, f: Fairness) -> None:
 
 
 def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
-    """Make the table of fairness gaps."""
+    """Make the table of fairness gaps for the terminal."""
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")

@@ -36,7 +36,7 @@ def list_shown_differences(c: ModelComparison) -> list[ModelDifference]:
 
 
 def _make_figure_table(c: ModelComparison) -> Table:
-    """Make the table of every model's figure."""
+    """Make the table of every model's figure for the terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("model", c.metric, "interval", "P(best)", "expected loss"):
         table.add_column(escape(name), justify="left" if name == "model" else "right", overflow="fold")

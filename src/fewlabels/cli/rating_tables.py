@@ -55,7 +55,7 @@ def print_rating(out: Console, r: Rating) -> None:
 
 
 def _make_group_table(r: Rating) -> Table:
-    """Make the table of a rating's groups."""
+    """Make the table of a rating's groups for the terminal."""
     said = dict(zip((row.group for row in r.groups), r.judges[0].said, strict=True)) if r.judges else {}
     table = _make_rating_table(r.by, "items", "grades", *(["judge"] if r.judges else []), name_figure(r), f"{100 * r.level:g}% interval", "P(worst)")  # fmt: skip
     for row in r.worst_first[:MAX_SHOWN]:
@@ -69,7 +69,7 @@ def _make_group_table(r: Rating) -> Table:
 
 
 def _make_judge_table(r: Rating) -> Table:
-    """Make the table of a rating's judges."""
+    """Make the table of a rating's judges for the terminal."""
     table = _make_rating_table(*JUDGE_COLUMNS)
     for cells in list_judge_rows(r):
         table.add_row(*map(escape, cells))
@@ -77,7 +77,7 @@ def _make_judge_table(r: Rating) -> Table:
 
 
 def _make_system_table(r: Rating) -> Table:
-    """Make the table of a rating's systems."""
+    """Make the table of a rating's systems for the terminal."""
     table = _make_rating_table(*SYSTEM_COLUMNS)
     for cells in list_system_rows(r):
         table.add_row(*map(escape, cells))

@@ -79,7 +79,7 @@ class GoalOptions:
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
     def choices(self) -> dict[str, Any]:
-        """Return the options as keyword arguments; those not given are left to the callee's defaults."""
+        """Return a session's options as keyword arguments; those not given are left to the callee's defaults."""
         words: dict[str, Any] = {
             "goal": self._make_goal(), "by": parse_groups(self.by or ("all" if self.goal in MODEL_GOALS else "predicted")),
             "prior": parse_prior(self.prior or DEFAULT_PRIOR, self.strength, self.discount),

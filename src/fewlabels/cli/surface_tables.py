@@ -77,7 +77,7 @@ def _print_arms(out: Console, s: Surface, worst: Sequence[Arm]) -> None:
 
 
 def _format_counts(arm: Arm) -> tuple[str, ...]:
-    """Return the cells of an arm in the table of a surface: items, labels, accuracy and interval."""
+    """Return the cells of an arm in the terminal's table of a surface: items, labels, accuracy and interval."""
     return f"{arm.n_items:,}", f"{arm.n_labels:,}", f"{arm.mean:.3f}", f"[{arm.low:.3f}, {arm.high:.3f}]"
 
 

@@ -36,6 +36,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
 
 
 def _print_confusion(out: Console, a: Assessment) -> None:
+    """Print the table of an assessment's confusion matrix."""
     title, (header, rows) = tabulate_confusion(a)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in header:

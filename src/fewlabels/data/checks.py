@@ -119,6 +119,7 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
 
 
 def _check_item_ids(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
+    """Check that every item has an id of its own; warn if row numbers serve as ids."""
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
     sample = aggregated.sample if aggregated.sample and aggregated.sample.rule.every <= ID_SAMPLE_STEP else None
@@ -226,6 +227,7 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
 
 
 def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    """Check that agreement lies between 0 and 1."""
     if not pool.has("agreement") or facts["agreement_low"] is None:
         return []
     if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
@@ -260,6 +262,7 @@ def _suggest_propensity_remedy(value: float) -> str:
 
 
 def _check_classes(pool: Predictions) -> list[Finding]:
+    """Check the classes of predictions, scores and labels against each other."""
     if not pool.has("predicted") or pool.has("agreement"):
         return []
     table = pool.pairs
@@ -275,6 +278,7 @@ def _check_classes(pool: Predictions) -> list[Finding]:
 
 
 def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    """Check that predicted classes and labels are among the classes that have scores."""
     scored = set(pool.scored_classes)
     if not scored:
         return []

@@ -123,6 +123,7 @@ def column_kinds(table: ir.Table) -> dict[str, Kind]:
 
 
 def _column_kind(kind: dt.DataType) -> Kind:
+    """Return the kind of data in a column, by its type in the engine."""
     if kind.is_boolean():
         return "boolean"
     if kind.is_numeric():

@@ -293,7 +293,7 @@ def _count_labels(
     n: Int[np.ndarray, " entry"],
     shape: tuple[int, int],
 ) -> Float[np.ndarray, "cell class"]:
-    """Count the labels of every class in each cell."""
+    """Count the labels of every class in each cell of a count table."""
     known = label != NONE
     counts = np.zeros(shape)
     np.add.at(counts, (where[known], label[known]), n[known])

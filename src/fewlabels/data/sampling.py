@@ -55,7 +55,7 @@ class Sample:
     n_missing: int  # items without an id, in the whole table
 
     def find_duplicate(self) -> Any:
-        """Return the most frequent duplicate id; None if ids are unique."""
+        """Return the most frequent duplicate id in a sample; None if ids are unique."""
         ids = np.sort(self.ids)
         again = ids[1:][ids[1:] == ids[:-1]]
         if not len(again):
@@ -70,7 +70,7 @@ class Sample:
         return replace(self, ids=self.ids[few], entry=self.entry[few])
 
     def renumber(self, rows: Sequence[int]) -> "Sample":
-        """Return the same items after the rows of the counts were reordered by `rows`."""
+        """Return the same sampled items after the rows of the counts were reordered by `rows`."""
         place = np.empty(len(rows), dtype=np.int64)
         place[rows] = np.arange(len(rows))
         return replace(self, entry=place[self.entry])

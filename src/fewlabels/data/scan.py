@@ -119,7 +119,9 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
         check_footer(path)
     names = pq.read_schema(paths[0]).names
     require_distinct(names, paths[0])
-    table = _name_files(paths, lambda **more: engine.read_parquet(_escape_glob(paths), hive_partitioning=False, **more))
+    table = _add_file_names(
+        paths, lambda **more: engine.read_parquet(_escape_glob(paths), hive_partitioning=False, **more)
+    )
     if "" in names:
         table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
     return Opened(clear_nan(table), note_unnamed(names))
@@ -143,7 +145,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     refuse_renamed(table.columns, paths[0], head)
     for path in paths if len(table.columns) == 1 else ():
         refuse_ragged(path, read_lines(path), table.columns, DELIMITERS)
-    table = _name_files(paths, lambda **more: engine.read_csv(_escape_glob(paths), **words, **more), table)
+    table = _add_file_names(paths, lambda **more: engine.read_csv(_escape_glob(paths), **words, **more), table)
     return Opened(_load_into_engine(_unquote_first(table, head), engine), note_skipped(skipped, paths[0]))
 
 
@@ -173,13 +175,15 @@ def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
     if columns:
         table = pa.concat_tables([arrow_of_arrays(one.columns) for one in columns])
         return Opened(_load_arrow_table(table, engine), tuple(note for one in columns for note in one.notes))
-    table = _name_files(paths, lambda **more: engine.read_json(_escape_glob(paths), hive_partitioning=False, **more))
+    table = _add_file_names(
+        paths, lambda **more: engine.read_json(_escape_glob(paths), hive_partitioning=False, **more)
+    )
     refuse_renamed(table.columns, paths[0], _read_head(paths[0]))
     return Opened(_load_into_engine(table, engine))
 
 
-def _name_files(paths: list[str], read: Callable[..., ir.Table], table: ir.Table | None = None) -> ir.Table:
-    """Add the column `filename` to the rows of several scanned files, unless they have such a column; short where names differ."""
+def _add_file_names(paths: list[str], read: Callable[..., ir.Table], table: ir.Table | None = None) -> ir.Table:
+    """Add the column `filename` to the rows of several scanned files, unless they have it; short where names differ."""
     table = read() if table is None else table
     if len(paths) == 1 or FILE_NAME in table.columns:
         return table

@@ -151,12 +151,12 @@ class ScoringRule(RegisteredMetric):
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
-        """Return the metric of a scoring rule: its expected loss averaged over the cells of a scope."""
+        """Return a metric that is a score's mean loss, averaged over the cells of a scope."""
         right, wrong = self.losses(sample.cells.score)
         return average(wrong + sample.theta * (right - wrong), sample.weight, sample.scope, sample.n_scopes)
 
     def slope(self, cells: Cells) -> Float[np.ndarray, " cell"]:
-        """Return how much the metric in each cell changes with the cell's accuracy."""
+        """Return how much a metric that is a score's mean loss changes in each cell with the cell's accuracy."""
         right, wrong = self.losses(cells.score)
         return right - wrong
 

@@ -23,7 +23,7 @@ class EarlierBelief(Schema):
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierBelief":
-        """Refuse an earlier belief whose cells, outcomes and counts do not fit."""
+        """Refuse an earlier assessment's belief whose cells, outcomes and counts do not fit."""
         n = len(self.outcomes)
         if len(set(self.outcomes)) < n or not n:
             raise ValueError("outcomes should be different names, at least one")
@@ -56,6 +56,7 @@ class EarlierCounts(Schema):
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierCounts":
+        """Refuse an earlier assessment's counts whose scores do not fit its groups and ranges."""
         n_rows, n = len(self.groups) if self.ranges else 0, len(self.ranges)
         if len(self.scores) != n_rows or any(len(row) != n for row in self.scores):
             raise ValueError(f"scores should have {n_rows} rows of {n} numbers")
@@ -80,7 +81,7 @@ class EarlierAssessment(Schema):
 
 
 def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
-    """Read an assessment from its JSON file or its dict."""
+    """Read an earlier assessment from its JSON file or its dict."""
     advice = f"write one with {choose_words('assess --json FILE', 'to_json')}"
     found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {advice}")
     if not isinstance(found, dict) or "belief" not in found:

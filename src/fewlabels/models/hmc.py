@@ -188,7 +188,7 @@ def _run_chains_once(
 def _add_warm_start(
     density: Density, state: _ChainState, rng: Rng, settings: ChainSettings, reflections: Reflections | None
 ) -> tuple[_ChainState, _ChainMetric, float]:
-    """Reach the posterior by HMC, and adapt the metric and the step size."""
+    """Reach the posterior by HMC in a warm-up, and adapt the metric and the step size."""
     metric, step = _ChainMetric(np.full(state.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
     for i, n in enumerate(settings.warm_up):
         seen, step_size = [], _StepSize(settings.acceptance, step, step, step)

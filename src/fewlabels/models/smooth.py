@@ -43,5 +43,5 @@ class Smooth:
 
 
 def smooth() -> Smooth:
-    """Use as prior a smooth one: pool groups that share attributes, as far as the labels show that they are similar."""
+    """Use the smooth prior: pool groups that share attributes, as far as the labels show that they are similar."""
     return Smooth()

@@ -27,6 +27,7 @@ def tabulate_confusion(a: Assessment) -> tuple[str, TextTable]:
 
 
 def _arrange(entries: Sequence[Entry], labels: Sequence[str]) -> TextTable:
+    """Arrange the entries of a confusion matrix in rows, one per predicted class."""
     rows: dict[str, dict[str, str]] = {}
     for entry in entries:
         rows.setdefault(entry.predicted, {})[entry.label] = f"{entry.mean:.3f} ±{(entry.high - entry.low) / 2:.3f}"
@@ -34,6 +35,7 @@ def _arrange(entries: Sequence[Entry], labels: Sequence[str]) -> TextTable:
 
 
 def _list_largest(a: Assessment, entries: Sequence[Entry], level: str) -> TextTable:
+    """List the largest confusions as rows, with their means and intervals."""
     named = any(entry.group is not None for entry in entries)
     header = (*((a.by,) if named else ()), "predicted", "true class", "mean", level)
     return header, [

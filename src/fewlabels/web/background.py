@@ -59,18 +59,18 @@ class BackgroundWorker:
         self.is_stale = False  # computing the board failed
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the worker's background thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread, and refuse the waiting requests."""
+        """Stop the worker's background thread, and refuse the waiting requests."""
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
         self._resolve_futures(self._take_pending(), make_busy_error("the server is stopping"))
 
     def wake(self) -> None:
-        """Signal that an event was written."""
+        """Signal the background worker that an event was written."""
         self._wake.set()
 
     async def fetch(self, kind: str) -> CachedResponse:

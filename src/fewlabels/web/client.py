@@ -32,7 +32,7 @@ class Client:
         return found
 
     def tell(self, labels: Mapping[ItemId, str | None], *, who: str = "", note: str = "") -> int:
-        """Record answers; return how many were recorded."""
+        """Record answers by the page's API; return how many were recorded."""
         answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
         return int(self._send("tell", {"who": who, "answers": answers})["kept"])
 

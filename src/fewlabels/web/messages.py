@@ -33,7 +33,7 @@ class Shortcuts(BaseModel):
 
     @classmethod
     def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
-        """Assign shortcuts to these classes, for a response."""
+        """Assign shortcuts to these classes, as the message of a response."""
         found = assign_shortcuts(classes)
         return cls(shown=found.shown, typed=found.typed, commands=found.assign_commands(PAGE_COMMANDS))
 

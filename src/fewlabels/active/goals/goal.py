@@ -46,7 +46,7 @@ class Goal(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in results."""
+        """Name of the goal in results."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Goal(Protocol):
         ...
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:
-        """Is the stopping criterion met?"""
+        """Is the goal's stopping criterion met?"""
         ...
 
 

@@ -118,6 +118,7 @@ class Inspection:
 
     @cached_property
     def _lows(self) -> PerGroup:
+        """Return the lower end of each group's interval, by which it is inspected."""
         return self.posterior.interval()[0] if self.low is None else self.low
 
     @cached_property

@@ -72,7 +72,7 @@ class CompareModels:
         return f"tell whether {which} differ by more than {self.rope:g}, with probability {self.confidence:g}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected reduction of the variance of the difference by a label in each group."""
+        """Return the expected fall of the variance of two models' difference by a label in each group."""
         joint = find_joint(self.name, belief)
         return np.tile(reduce_variance(belief, joint, {self.find_pair(joint): 1.0}), (len(truth), 1))
 
@@ -102,7 +102,7 @@ class CompareModels:
         )
 
     def forecast(self, belief: Posterior) -> LabelForecast:
-        """Forecast how many more labels settle it, as a comparison of these models does."""
+        """Forecast how many more labels settle the goal, as a comparison of these models does."""
         joint = find_joint(self.name, belief)
         return forecast_pair(joint, self.find_pair(joint), rope=self.rope, confidence=self.confidence)
 

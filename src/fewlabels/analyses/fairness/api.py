@@ -42,7 +42,7 @@ def fairness(
     finite_pool: bool = False,
     seed: int = 0,
 ) -> Fairness:
-    """Estimate the gaps between groups of people in accuracy, true positive rate and other metrics.
+    """Return the Fairness of a model: gaps between groups of people in accuracy, true positive rate and other metrics.
 
     With more than two classes, the positive class is compared with all others; without a positive class, only accuracy
     and calibration are available.

@@ -67,7 +67,7 @@ class Fairness(Result):
         return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
 
     def pick(self, most: int) -> tuple[Gap, ...]:
-        """Return all gaps of the result; if they are more than `most`, those least likely to be within the rope, in that order."""
+        """Return all gaps of the result; of more than `most`, those least likely to be within the rope, in that order."""
         if len(self.gaps) <= most:
             return self.gaps
         return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])

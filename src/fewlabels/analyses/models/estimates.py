@@ -116,6 +116,7 @@ def compare_scope(
 def _forecast_difference(
     posterior: ModelStanding, drawn: Float[np.ndarray, " draw"], counts: PairCount, rope: float, confidence: float
 ) -> LabelForecast:
+    """Forecast how many more labels settle an estimated difference of two models."""
     n_told, n_telling = counts.telling
     return forecast_difference(
         drawn, rope=rope, confidence=confidence, n_labels=n_told, n_open=n_telling - n_told,

@@ -147,4 +147,5 @@ def _find_covariance_root(drawn: Drawn) -> Float[np.ndarray, "figure figure"]:
 
 
 def _lose(values: Drawn) -> Drawn:
+    """Return how much worse every model is than the best one in draws, to forecast the sample size."""
     return values.max(axis=1, keepdims=True) - values

@@ -61,7 +61,7 @@ def rate(
     seed: int = 0,
     n_draws: int = MIN_DRAWS,
 ) -> Rating:
-    """Estimate how good outputs are by people's standard, from few grades of people and many of judges.
+    """Return a Rating of how good outputs are by people's standard, from few grades of people and many of judges.
 
     The calibration of every judge is learned from the items that people graded, with partial pooling of groups.
 

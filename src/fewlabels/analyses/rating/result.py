@@ -53,7 +53,7 @@ class Rating(Result):
 
     @cached_property
     def draws(self) -> Float[np.ndarray, "draw group"]:
-        """Posterior draws of the figure, groups in the order of `groups`."""
+        """Posterior draws of the rating's figure, groups in the order of `groups`."""
         return draw_figure(self.posterior, self.figure)[0]
 
     @property
@@ -63,7 +63,7 @@ class Rating(Result):
 
     @property
     def is_share(self) -> bool:
-        """Is the figure a share of the items, or a mean between 0 and 1?"""
+        """Is the rating's figure a share of the items, or a mean between 0 and 1?"""
         return self.figure in ("pass-rate", "win-rate") or (self.scale.low, self.scale.high) == (0.0, 1.0)
 
     def row(self, group: str) -> GradeRow:

@@ -77,7 +77,7 @@ def surface(
     finite_pool: bool = False,
     seed: int = 0,
 ) -> Surface:
-    """Estimate how good the model is for every combination of attributes that occurs, with credible intervals.
+    """Return a Surface of how good the model is for every combination of attributes that occurs, with intervals.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def _fit_model(
 
 
 def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
-    """Make the surface from the assessment of all arms."""
+    """Make the surface that the call returns from the assessment of all arms."""
     cells = found.posterior.cells
     arms = tuple(
         Arm(

@@ -38,7 +38,7 @@ class Evaluation:
 
     @property
     def mean(self) -> ConditionalFit:
-        """The Laplace fit centred at the mean, not the mode: the posterior is skewed, as probabilities are bounded."""
+        """The evidence's Laplace fit centred at the mean, not the mode: it is skewed, as probabilities are bounded."""
         terms, own = self.mean_shift
         return replace(self.conditional, terms=self.conditional.terms + terms, own=self.conditional.own + own)
 

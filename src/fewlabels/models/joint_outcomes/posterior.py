@@ -38,27 +38,27 @@ class JointPosterior(ModelStanding):
 
     @property
     def tally(self) -> CountTable:
-        """Counts of the items."""
+        """Counts of the items that the models predict."""
         return self.counts
 
     @property
     def metric(self) -> Metric:
-        """The metric that is estimated."""
+        """The metric that is estimated for every model."""
         return self.estimated
 
     @property
     def is_about_pool(self) -> bool:
-        """Are the figures those on exactly these items?"""
+        """Are the models' figures those on exactly these items?"""
         return self.finite_pool
 
     @property
     def models(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the models."""
+        """Names of the models whose joint posterior it is."""
         return self.strata.models
 
     @property
     def groups(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the groups."""
+        """Names of the groups in the models' joint posterior."""
         return self.strata.groups
 
     @property
@@ -116,7 +116,7 @@ class JointPosterior(ModelStanding):
         """Evaluate the metric of every model from the outcomes of the cells."""
         whole = np.zeros_like(self.cells[0].group)
         scopes = ((self.cells[0].group, len(self.groups)), (whole, 1))
-        masses = _draw_masses(rng, self, shares, sizes) if self.metric.reads == "label" else None
+        masses = _draw_joint_masses(rng, self, shares, sizes) if self.metric.reads == "label" else None
         values = [
             np.stack([self._value(j, shares, sizes, *scope, masses) for j in range(len(self.models))], axis=1)
             for scope in scopes
@@ -238,8 +238,8 @@ class _Masses:
         return out + self.missed * np.maximum(lost, 0.0)
 
 
-def _draw_masses(rng: Rng, posterior: JointPosterior, shares: Shares, sizes: Sizes) -> _Masses:
-    """Draw the true classes of all cells for the joint posterior, those that all models miss included."""
+def _draw_joint_masses(rng: Rng, posterior: JointPosterior, shares: Shares, sizes: Sizes) -> _Masses:
+    """Draw the true classes of all cells for the models' joint posterior, those that all models miss included."""
     _, _, example = posterior._cell_keys
     strata = posterior.strata
     occurs = strata.supporters[example] > 0

@@ -70,6 +70,7 @@ class ConflictingAccuracies:
 
     @cached_property
     def _there(self) -> Int[np.ndarray, " conflict"]:
+        """Return the cells that have conflicts."""
         return np.nonzero(self.weight)[0]
 
     @cached_property
@@ -94,9 +95,11 @@ class _Mixture:
 
     @property
     def mean(self) -> Float[np.ndarray, " conflict"]:
+        """Mean of the distributions of cells with conflicts."""
         return np.trapezoid(1 - self.below, GRID, axis=1)
 
     def quantile(self, q: float) -> Float[np.ndarray, " conflict"]:
+        """Quantile of the distributions of cells with conflicts."""
         return np.array([np.interp(q, below, GRID) for below in self.below])
 
 
@@ -140,6 +143,6 @@ def _to_logit(alpha: PerCell, beta: PerCell) -> tuple[PerCell, PerCell]:
 
 
 def _approximate_trigamma(x: PerCell) -> PerCell:
-    """Approximate the trigamma function to 1 %, by its recurrence and asymptotic series; SciPy's takes ten times as long."""
+    """Approximate the trigamma function, to measure conflicts, to 1 %; SciPy's takes ten times as long."""
     y = x + 1
     return 1 / x**2 + 1 / y + 1 / (2 * y**2) + 1 / (6 * y**3)

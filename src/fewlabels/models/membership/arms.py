@@ -46,7 +46,7 @@ class Arms:
 
     @cached_property
     def halves(self) -> tuple[Half, Half]:
-        """Attributes split in two parts with about the same number of combinations."""
+        """Attributes of uncertain arms, split in two parts with about the same number of combinations."""
         below = np.cumsum(np.log(self.sizes))
         cut = int(np.searchsorted(below, below[-1] / 2 + 1e-9)) or 1
         axes = tuple(range(len(self.sizes)))

@@ -68,7 +68,7 @@ def title(a: Assessment) -> str:
 
 
 def headline(a: Assessment) -> str:
-    """State the overall estimate of an assessment and its interval in one sentence."""
+    """State the overall estimate of an assessment and its interval in one sentence of the HTML report."""
     o = a.overall
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
@@ -78,7 +78,7 @@ def headline(a: Assessment) -> str:
 
 
 def supported(a: Assessment) -> list[str]:
-    """List in sentences what the estimates of an assessment support."""
+    """List in sentences of the HTML report what the estimates of an assessment support."""
     said = []
     worst = a.worst_first[0]
     if len(a.groups) > 1:
@@ -137,7 +137,7 @@ def unsupported(a: Assessment) -> list[str]:
 
 
 def method(a: Assessment) -> list[str]:
-    """List in sentences how the estimates of an assessment were computed."""
+    """List in sentences of the HTML report how the estimates of an assessment were computed."""
     exact = (
         "in closed form"
         if a.posterior.exact is not None

@@ -28,7 +28,7 @@ def format_percent(value: float) -> str:
 
 
 def headline(s: Surface) -> str:
-    """State the overall accuracy of a surface, and the worst region that the labels show, in one sentence."""
+    """State in one sentence of the HTML report the overall accuracy of a surface, and the worst region that labels show."""
     scope = "on these items" if s.finite_pool else "on data like these items"
     ends = f"{100 * s.level:g}% interval {format_percent(s.overall.low)} to {format_percent(s.overall.high)}"
     whole = f"Overall accuracy {scope} is {format_percent(s.overall.mean)} ({ends})"
@@ -51,7 +51,7 @@ def _find_worse_region(s: Surface) -> Arm | SurfaceEstimate | None:
 
 
 def list_findings(s: Surface) -> Iterator[str]:
-    """Yield sentences on what the estimates of a surface support."""
+    """Yield sentences of the HTML report on what the estimates of a surface support."""
     if not s.n_labels:
         yield f"Nothing yet: label some of these items, drawn at random, to learn how the {len(s.arms):,} arms differ."
         return
@@ -64,7 +64,7 @@ def list_findings(s: Surface) -> Iterator[str]:
 
 
 def list_caveats(s: Surface) -> Iterator[str]:
-    """Yield sentences on the caveats of a surface, then what to label next."""
+    """Yield sentences of the HTML report on the caveats of a surface, then what to label next."""
     yield from s.warnings
     if s.n_labels and count_bands(s)[0].n_arms:
         yield "no label can show that an arm without labels departs from what its attributes predict; intervals allow for departures as large as those of labelled arms"
@@ -77,7 +77,7 @@ def list_caveats(s: Surface) -> Iterator[str]:
 
 
 def explain_method(s: Surface) -> list[str]:
-    """List in sentences how the estimates of a surface were computed."""
+    """List in sentences of the HTML report how the estimates of a surface were computed."""
     quantity = (
         "accuracy on exactly these items: labelled items are known, only the others are uncertain"
         if s.finite_pool

@@ -22,6 +22,7 @@ def render_assessment(a: Assessment) -> str:
 
 
 def _render_confusion(a: Assessment) -> list[str]:
+    """Return the confusion matrix of an assessment as a Markdown table."""
     if not a.matrix:
         return []
     title, (header, rows) = tabulate_confusion(a)

@@ -6,7 +6,7 @@ from fewlabels.text import format_probability
 
 
 def render_comparison(c: Comparison) -> str:
-    """Return a comparison as Markdown."""
+    """Return a comparison of two groups as Markdown."""
     a, b = (escape(name) for name in c.groups)
     title = f"### {escape(c.metric)} of {a} minus {b}: {c.mean:+.3f} ({format_interval(c.low, c.high, '+')})"
     verdict = f"**{escape(c.sentence)}** ({100 * c.level:g}% interval above)."

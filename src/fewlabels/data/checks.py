@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
-from fewlabels.data.conflicts import Finding, check_confidence, check_groups, find_conflicts
+from fewlabels.data.conflicts import Finding, check_confidence, check_groups, check_twins, find_conflicts
 from fewlabels.data.groups import everything
-from fewlabels.data.name_twins import describe_twins, find_twins, fold_name
+from fewlabels.data.name_twins import fold_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
@@ -318,16 +318,6 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
         row = pool.find(pool.label == unknown[0])["row"][0]
         found.append(Finding("warning", f"labels that are never predicted: {join_names(unknown)} (row {row:,}); {_suggest_class(unknown[0], predicted)}"))  # fmt: skip
     return found
-
-
-def check_twins(predicted: set[str], labels: set[str]) -> list[Finding]:
-    """Warn of classes whose names look alike: a prediction of one is wrong where the other is the label."""
-    twins = find_twins(predicted | labels)
-    by_case = [same for same in find_twins(predicted | labels, ignore_case=True) if labels and not predicted >= set(same) <= labels]  # fmt: skip
-    twins += [same for same in by_case if not any(set(one) <= set(same) for one in twins)]
-    if not twins:
-        return []
-    return [Finding("warning", f"classes whose names differ only in case, spaces or invisible characters count as different classes: {describe_twins(twins)}; if they are the same, write them alike")]  # fmt: skip
 
 
 def _suggest_class(name: str, known: set[str]) -> str:

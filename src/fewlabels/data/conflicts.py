@@ -75,6 +75,16 @@ def _find_weights(pool: Predictions) -> Iterator[Finding]:
             yield _make_warning(f"column {name!r} is not used: every item counts alike. If labelled items were chosen with unequal probabilities, name a column of their probabilities, such as a constant over the weight, with {format_option('propensity')}")  # fmt: skip
 
 
+def check_twins(predicted: set[str], labels: set[str]) -> list[Finding]:
+    """Warn of classes whose names look alike: a prediction of one is wrong where the other is the label."""
+    twins = find_twins(predicted | labels)
+    by_case = [same for same in find_twins(predicted | labels, ignore_case=True) if labels and not predicted >= set(same) <= labels]  # fmt: skip
+    twins += [same for same in by_case if not any(set(one) <= set(same) for one in twins)]
+    if not twins:
+        return []
+    return [Finding("warning", f"classes whose names differ only in case, spaces or invisible characters count as different classes: {describe_twins(twins)}; if they are the same, write them alike")]  # fmt: skip
+
+
 def check_groups(cut: Cut, found: Columns) -> Iterator[Finding]:
     """Warn of conflicting groups: names that look alike, or empty ones beside missing values; they are estimated apart."""
     for facet, key in zip(cut.facets, cut.keys, strict=True):

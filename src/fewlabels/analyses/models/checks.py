@@ -3,7 +3,8 @@
 import numpy as np
 
 from fewlabels.data.aggregate import Aggregate
-from fewlabels.data.checks import check_twins, require_valid
+from fewlabels.data.checks import require_valid
+from fewlabels.data.conflicts import check_twins
 from fewlabels.data.counts import STRATA, CountTable
 from fewlabels.data.groups import Groups
 from fewlabels.data.joint_predictions import LABELS_DIFFER, JointPredictions

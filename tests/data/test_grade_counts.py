@@ -123,6 +123,7 @@ def test_columns_of_any_type_become_numbers(values: list[object], words: str, nu
         (["poor", "good", "fair"], {}, "order is unknown"),
         (["poor", "good", "odd"], {"scale": "poor,good"}, "row 3 has the grade 'odd'"),
         (["4", "great", "2"], {}, "row 2 has 'great'"),
+        (["4", "٣1", "2"], {}, "row 2 has '٣1'"),  # a number to Python, not to engines
         ([1, 2, 7], {"scale": "1-5"}, "row 3 has the grade 7"),
         ([0.2, 0.85, 4, 5, 3], {}, "mixes two scales"),
         ([1.0, float("inf")], {}, "infinite grade in row 2"),

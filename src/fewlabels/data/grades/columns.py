@@ -174,7 +174,7 @@ def _read_text(table: RoleTable, column: str, stated: Scale | None, *, is_judge:
     if is_judge and stated and not set(words) <= set(stated.names):
         stated = None  # the judge has words of its own
     if any(_is_number(word) for word in words) and not (stated and set(words) <= set(stated.names)):
-        word = next(word for word in words if not _is_number(word))
+        word = next((word for *_, word in numbers.words), None) or next(w for w in words if not _is_number(w))
         row = _find_grade_row(table, text == word)
         raise InputError(f"column {column!r} mixes numbers and words: row {row} has {quote_name(word)}; leave items without a grade empty")  # fmt: skip
     grade_of, scale = _grade_words(table, column, text, words, stated)
@@ -284,9 +284,9 @@ def _name_sets(column: str, words: Sequence[str]) -> str:
 
 
 def _is_number(word: str) -> bool:
-    """Is a word in a column of grades a number?"""
+    """Is a word in a column of grades a number, as engines read numbers? Python reads other digits than 0 to 9, too."""
     try:
-        return isfinite(float(word.replace(",", ".").removesuffix("%")))
+        return word.isascii() and isfinite(float(word.replace(",", ".").removesuffix("%")))
     except ValueError:
         return False
 

@@ -107,6 +107,17 @@ def test_several_models_are_read_again_with_their_roles_and_layout(tmp_path: Pat
     fl.Session.open(path, wide).close()
 
 
+def test_files_of_several_models_are_read_again_with_their_common_roles(tmp_path: Path) -> None:
+    files, path = {name: tmp_path / f"{name}.csv" for name in ("old", "new")}, tmp_path / "m.db"
+    for name, meant in (("old", "yhat"), ("new", "pred")):
+        make_frame()[["key", meant]].rename(columns={meant: "said"}).to_csv(files[name], index=False)
+    pools = {name: fl.Predictions.read(file, id="key", predicted="said") for name, file in files.items()}
+    fl.Session.create(path, pools, goal="best-model").close()
+    assert read_given_roles(path) == {"id": "key", "predicted": "said"}
+    fl.Session.open(path, files).close()
+    fl.Session.open(path, pools).close()
+
+
 def test_models_that_were_read_with_different_roles_are_not_read_by_guess(tmp_path: Path) -> None:
     frame, path = make_frame(), tmp_path / "m.db"
     pools = {name: fl.Predictions.read(frame, id="key", predicted=name) for name in ("yhat", "pred")}

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,7 @@ import fewlabels as fl
 from fewlabels.cli.folder_server import find_predictions, find_sessions, open_sessions, serve_folder
 from fewlabels.cli.options import Columns
 from fewlabels.cli.page_options import ServerOptions
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, naming_options
 from fewlabels.sessions.journal.errors import StorageError
 from fewlabels.web.app import make_app
 from fewlabels.web.client import Client
@@ -31,6 +32,13 @@ NAMES = ("cats", "dogs & co")
 
 def make_pool(name: str) -> dict[str, object]:
     return {"id": range(6), "predicted": ["yes", "no"] * 3, "text": [f"{name} {i}" for i in range(6)]}
+
+
+def create_session(path: Path, *, kept: bool = True, **columns: object) -> None:
+    """Start a session beside its predictions; unless `kept`, one that does not remember its columns, as before."""
+    pool = fl.Predictions.read(path, **columns)
+    pool = pool if kept else replace(pool, given_roles=None)
+    fl.Session.create(path.with_suffix(".db"), pool, goal=fl.Estimate(), prior=fl.flat()).close()
 
 
 def make_router(check=lambda: None):
@@ -110,9 +118,7 @@ def test_sessions_that_cannot_be_served_are_named_and_left_out(tmp_path: Path) -
     pd.DataFrame(make_pool("plain")).to_csv(plain, index=False)
     pd.DataFrame(make_pool("own")).rename(columns={"predicted": "machine"}).to_csv(own, index=False)
     for path, columns in ((plain, {}), (own, {"predicted": "machine"})):
-        pool = fl.Predictions.read(path, **columns)
-        with fl.Session.create(path.with_suffix(".db"), pool, goal=fl.Estimate(), prior=fl.flat()):
-            pass
+        create_session(path, kept=False, **columns)
     (tmp_path / "a_note.db").write_text("milk, eggs")
     (tmp_path / "empty.db").touch()
     with ExitStack() as stack:
@@ -130,9 +136,7 @@ def test_a_session_of_other_columns_than_those_recognised_says_how_to_serve_it(t
     """The file has a column `predicted` too, so it can be read, but not as the predictions of this session."""
     path = tmp_path / "two.csv"
     pd.DataFrame(make_pool("two")).assign(machine=["no", "yes", "yes"] * 2).to_csv(path, index=False)
-    pool = fl.Predictions.read(path, predicted="machine")
-    with fl.Session.create(path.with_suffix(".db"), pool, goal=fl.Estimate(), prior=fl.flat()):
-        pass
+    create_session(path, kept=False, predicted="machine")
     with ExitStack() as stack:
         sessions, (reason,) = open_sessions(find_sessions(str(tmp_path)), LabellingRules(), Columns(), stack)
     assert not sessions
@@ -141,6 +145,33 @@ def test_a_session_of_other_columns_than_those_recognised_says_how_to_serve_it(t
         f"serve this session alone with: fewlabels label FILE --session {path.with_suffix('.db')} and these options"
         in reason
     )
+
+
+def test_sessions_are_served_with_the_columns_that_each_was_created_with(tmp_path: Path) -> None:
+    for name, columns in (("one", {"predicted": "machine"}), ("two", {"predicted": "said", "show": ["more"]})):
+        frame = pd.DataFrame(make_pool(name)).rename(columns={"predicted": columns["predicted"]})
+        frame.assign(more=name.upper()).to_csv(tmp_path / f"{name}.csv", index=False)
+        create_session(tmp_path / f"{name}.csv", **columns)
+    shown = {"one": {"text", "more"}, "two": {"more"}}
+    with ExitStack() as stack:
+        sessions, reasons = open_sessions(find_sessions(str(tmp_path)), LabellingRules(), Columns(), stack)
+        assert reasons == ()
+        for name, served in sessions.items():
+            (item,) = served.service.ask("ann")
+            assert {field.name for field in item.fields} == shown[name]
+            served.service.close()
+    assert set(sessions) == {"one", "two"}
+
+
+def test_column_options_of_the_folder_that_a_session_was_not_created_with_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.csv"
+    pd.DataFrame(make_pool("two")).assign(machine=["no", "yes", "yes"] * 2).to_csv(path, index=False)
+    create_session(path, predicted="machine")
+    with ExitStack() as stack, naming_options():
+        columns = Columns(predicted="predicted")
+        sessions, (reason,) = open_sessions(find_sessions(str(tmp_path)), LabellingRules(), columns, stack)
+    assert not sessions
+    assert "--predicted predicted is not what it was created with: start serve without it, or serve this session alone" in reason  # fmt: skip
 
 
 def test_a_folder_in_which_no_session_can_be_served_is_an_error(tmp_path: Path) -> None:

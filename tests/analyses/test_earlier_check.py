@@ -92,6 +92,26 @@ def test_earlier_labels_of_groups_that_are_not_here_are_named():
     assert f"has {n} labels in groups that are not here, and they are left out: 'c'" in said
 
 
+def test_equal_counts_of_classes_do_not_make_other_items_the_same():
+    def make(sites):
+        return {"predicted": ["x"] * 300, "site": list(sites), "label": ["x"] * 20 + ["y"] * 10 + [None] * 270}
+
+    earlier = fl.assess(make("abc" * 100), by="site", prior="flat")
+    found = " | ".join(fl.assess(make("ab" * 150), by="site", prior=fl.from_earlier(earlier)).warnings)
+    assert "these same predictions" not in found
+    assert "the items are in other groups" in found
+    assert "groups that are not here" in found
+    assert "these same predictions" in " | ".join(
+        fl.assess(make("abc" * 100), by="site", prior=fl.from_earlier(earlier)).warnings
+    )
+
+
+def test_scores_counted_in_other_ranges_are_not_compared_without_a_word():
+    earlier = fl.assess(make_month(0, n_labels=N_EARLIER), prior=fl.smooth())
+    found = " | ".join(fl.assess(make_month(1, boast=2.0), prior=fl.from_earlier(earlier)).warnings)
+    assert "counted in other ranges" in found or DIFFERENT in found
+
+
 def test_a_session_keeps_what_the_earlier_predictions_looked_like():
     prior = fl.from_earlier(fl.assess(make_month(0, n_labels=N_EARLIER)))
     assert prior.predictions is not None

@@ -19,6 +19,7 @@ RANKS = {
 }
 COMPARED = {"groups": ["a", "b"], "mean": -0.2, "p_below": 0.9}
 ARMS = {"overall": {"mean": 0.7}, "arms": [{"arm": {"sex": "F"}, "mean": 0.5}, {"arm": {"sex": "M"}, "mean": 0.9}]}
+SPANS = {"metric": "accuracy", "overall": {"mean": 0.7}, "groups": [{"group": "18 - 25", "mean": 0.7}]}
 COSTS = {"metric": "cost", "overall": {"mean": 7.0}, "groups": []}
 
 
@@ -33,6 +34,7 @@ COSTS = {"metric": "cost", "overall": {"mean": 7.0}, "groups": []}
         (ARMS, "sex=F.mean < 1", ["sex=F"]),
         (COSTS, "mean > 5", ["overall"]),
         (RANKS, "p_worst > 0.5", ["a"]),
+        (SPANS, "18 - 25.mean < 0.8", ["18 - 25"]),
     ],
 )
 def test_a_scope_selects_rows(result: dict, condition: str, failed: list[str]) -> None:
@@ -51,6 +53,11 @@ def test_a_scope_selects_rows(result: dict, condition: str, failed: list[str]) -
         (RANKS, "mean > 80", "for 80% write 0.8"),
         (RANKS, "p_worst >= 95", "can never hold"),
         (GAPS, "mean < -5", "for -5% write -0.05"),
+        (RANKS, "mean > 1", "can never hold"),
+        (RANKS, "mean < 0", "can never hold"),
+        (COMPARED, "p_below < 0", "can never hold"),
+        (RANKS, "answers.mean < 0.8", "no group 'answers'"),
+        (SPANS, "18 - 26.mean < 0.8", "'18 - 26' is a difference of models"),
     ],
 )
 def test_what_cannot_be_checked_does_not_pass(result: dict, condition: str, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ibis
 import numpy as np
 import pandas as pd
 import pytest
@@ -157,3 +158,12 @@ def test_columns_named_like_weights_are_not_ignored_without_a_word(name: str, va
         pool = fl.Predictions.read(POOL.assign(label=TRUTH, **{name: 0.5}), propensity=name)
         used = fl.assess(pool, by="all", prior="flat").warnings
         assert not any("every item counts alike" in said for said in used)
+
+
+@pytest.mark.filterwarnings("ignore:The .future.infer_string. option is deprecated")
+def test_tables_of_sqlite_without_ids_start_sessions() -> None:
+    table = ibis.sqlite.connect()
+    table.raw_sql("CREATE TABLE p (predicted TEXT, label TEXT)")
+    table.raw_sql("INSERT INTO p VALUES ('a', 'a'), ('b', NULL), ('b', 'b'), ('a', NULL)")
+    with fl.Session.create(None, fl.Predictions.read(table.table("p")), goal="estimate", prior="flat") as session:
+        assert len(session.ask(2)) == 2

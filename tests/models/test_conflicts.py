@@ -80,6 +80,18 @@ def test_figures_are_those_of_their_draws():
         assert end == pytest.approx(np.quantile(draws, q, axis=0), abs=0.004)
 
 
+def test_many_labels_leave_intervals_as_wide_as_these_labels_are():
+    """The model has seen the same labels: agreeing with them makes neither figures nor draws surer than they are."""
+    model, right, wrong = pulled([2550], [2450], alpha=18.0, beta=2.0)
+    found = ConflictingAccuracies(model, model.interval(0.95), right, wrong, np.array([-0.8]))
+    draws = found.draw(np.random.default_rng(0), 100_000)[:, 0]
+    alone = stats.beta.interval(0.95, 2550 + JEFFREYS, 2450 + JEFFREYS)
+    ends = np.array(found.interval(0.95))[:, 0]
+    assert ends == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.0005)
+    assert np.ptp(ends) == pytest.approx(np.ptp(alone), rel=0.03)
+    assert found.mean[0] == pytest.approx(draws.mean(), abs=0.0005)
+
+
 def test_the_interval_spans_the_model_and_the_own_labels():
     model, right, wrong = pulled([12], [28])
     low, high = include_conflicts([model], right, wrong)[0].interval(0.95)

@@ -46,6 +46,11 @@ CONTRADICTED = (
     "the new labels contradict the earlier assessment that is the prior: {figure}; chance alone does that less than once in {rarely:,} times; "
     "model or data have changed, so use {calibrated}, or count the earlier labels for less ({discount})"
 )
+OTHER_RANGES = (
+    "the scores of the earlier assessment were counted in other ranges than these: whether the same model made both is compared by "
+    "classes and groups alone"
+)
+GROUPS_LEFT_OUT = "the earlier assessment has groups that are not here, and what it says of them is left out: {groups}"
 LEFT_OUT = "the earlier assessment has {labels} in groups that are not here, and they are left out: {groups}"
 
 
@@ -59,7 +64,9 @@ class Contradiction:
 
 def warn_earlier(earlier: "FromEarlier", tally: CountTable, metric: Metric) -> list[str]:
     """Warn of labels that may count twice, of what the earlier assessment lacks, and of where it does not fit."""
-    same = earlier.fingerprint == digest_counts(tally)
+    same = earlier.fingerprint == digest_counts(tally) and not (
+        earlier.predictions and earlier.predictions.differ(EarlierPredictions.count(tally))
+    )
     words = {"calibrated": format_option("prior", "calibrated"), "discount": format_option("discount", 0.2)}
     said = [SAME_PREDICTIONS.format(**words) if same else SHARED_LABELS] if tally.n_labels.any() else []
     if earlier.lacks_labels:
@@ -77,14 +84,19 @@ def _compare_predictions(earlier: "FromEarlier", tally: CountTable, words: dict[
     """Say how these predictions differ from those of the earlier assessment."""
     if earlier.predictions is None:
         return [LACKS_PREDICTIONS]
-    differences = earlier.predictions.list_differences(EarlierPredictions.count(tally))
-    return [DIFFERS.format(differences=", ".join(differences), **words)] if differences else []
+    now = EarlierPredictions.count(tally)
+    differences = earlier.predictions.list_differences(now)
+    said = [DIFFERS.format(differences=", ".join(differences), **words)] if differences else []
+    return said if earlier.predictions.has_comparable_scores(now) else [*said, OTHER_RANGES]
 
 
 def _describe_left_out(earlier: "FromEarlier", tally: CountTable) -> list[str]:
     """Say which earlier labels are of groups that these predictions lack."""
     if earlier.labels is None:
-        return []
+        gone = (
+            [name for name, _ in earlier.predictions.groups if name not in tally.groups] if earlier.predictions else []
+        )
+        return [GROUPS_LEFT_OUT.format(groups=join_names([quote_name(name) for name in gone], most=6))] if gone else []
     lost: dict[str, float] = {}
     for name, n in zip(earlier.labels.group, earlier.labels.n_labels, strict=True):
         if name not in tally.groups:

@@ -21,7 +21,6 @@ DIFFERENCE = re.compile(
 FIGURE = re.compile(
     r"\s*(?P<scope>[^:]+):\s*(?P<model>.+)\.(?P<name>mean|low|high|p_best|regret)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
-SCOPES = ("overall", "groups", "arms", "answers")
 ESTIMATES = ("mean", "median", "low", "high")
 Row = Mapping[str, Any]
 
@@ -47,8 +46,9 @@ class Condition:
 
     def find_matches(self, result: Mapping[str, Any]) -> list[str]:
         """Return a message for each row of a result's JSON for which the condition holds."""
+        about = self._rows(result)
         self._require_reachable(result)
-        rows = [(where, row) for where, row in self._rows(result) if not self._is_undefined(row)]
+        rows = [(where, row) for where, row in about if not self._is_undefined(row)]
         if not rows:
             where = join_names(self.list_undefined(result)) or "this result"
             raise InputError(f"fail-if: {self.name} is undefined in {where}, so the condition cannot be checked")
@@ -70,21 +70,28 @@ class Condition:
         """Refuse a bound that no share can reach, such as 80 for 0.8: the condition could never hold."""
         if not (self.name.startswith("p_") or (self.name in ESTIMATES and _holds_shares(result))):
             return
-        is_never = (self.sign in (">", ">=", "==") and self.number > 1) or (
-            self.sign in ("<", "<=", "==") and self.number < -1
+        least = -1 if self._is_about_difference(result) else 0
+        is_end = (self.sign == ">" and self.number == 1) or (self.sign == "<" and self.number == least)
+        is_never = (
+            is_end
+            or (self.sign in (">", ">=", "==") and self.number > 1)
+            or (self.sign in ("<", "<=", "==") and self.number < least)
         )
         if is_never:
             instead = f"; for {self.number:g}% write {self.number / 100:g}" if abs(self.number) <= 100 else ""
             raise InputError(f"fail-if: {self.name} is a fraction, so {self.name} {self.sign} {self.number:g} can never hold{instead}")  # fmt: skip
 
+    def _is_about_difference(self, result: Mapping[str, Any]) -> bool:
+        """Does the condition compare a difference, which may be negative: of models, of groups, or from a reference?"""
+        is_one_row = "overall" not in result and "figures" not in result  # two groups, compared
+        return not self.name.startswith("p_") and (bool(self.pair) or "gaps" in result or is_one_row)
+
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the rows of a result that the condition is about, with their names."""
         if "differences" in result:
             return self._list_models(result)
-        if self.model:
+        if self.model or self.pair:
             return self._rows_of_group(result)
-        if self.pair:
-            raise InputError(f"fail-if: {self.pair!r} is a difference of models; this result has none")
         if "gaps" in result:  # conditions on a fairness result are about its gaps
             return self._list_gaps(result["gaps"])
         if result.get("sets") or "arms" in result:
@@ -125,13 +132,17 @@ class Condition:
         return [(str(self.scope), figures[str(self.scope)])]
 
     def _rows_of_group(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-        """Take the colon for a part of a group's name: the result is not of several models."""
-        whole = f"{self.scope}: {self.model}"
-        return replace(self, scope=whole, model=None)._rows(result)
+        """Take the colon or the minus for a part of a group's name: the result is not of several models."""
+        if self.model:
+            return replace(self, scope=f"{self.scope}: {self.model}", model=None)._rows(result)
+        whole = self.pair if self.scope is None else f"{self.scope}: {self.pair}"
+        if whole not in [row["group"] for row in result.get("groups", ()) if isinstance(row, Mapping)]:
+            raise InputError(f"fail-if: {self.pair!r} is a difference of models; this result has none")
+        return replace(self, scope=whole, pair=None)._rows(result)
 
     def _choose_groups(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the rows of the group that the scope names, or of all groups."""
-        if self.scope in (None, *SCOPES) and not any(row["group"] == self.scope for row in rows):
+        if self.scope in (None, "groups", "overall") and not any(row["group"] == self.scope for row in rows):
             return list(rows)
         if self.scope == "overall":
             return [row for row in rows if row["group"] == self.scope]

@@ -97,7 +97,7 @@ def _checksum_rows(pool: Predictions) -> dict[str, int]:
 def _mark_text(value: Value) -> Value:
     """Return a number for the fingerprint that differs for most texts: by length, and first and last characters."""
     text = value.fill_null("")
-    codes = [part.left(1).ascii_str().cast("int64") for part in (text, text.substr(1), *(text.right(i) for i in (1, 2, 3)))]  # fmt: skip
+    codes = [(part + " ").left(1).ascii_str().cast("int64") for part in (text, text.substr(1), *(text.right(i) for i in (1, 2, 3)))]  # fmt: skip
     weights = (1, 3, 7, 31, 127)
     return sum((w * code for w, code in zip(weights, codes, strict=True)), text.length().cast("int64") * 1009)
 

@@ -43,6 +43,15 @@ class EarlierPredictions:
             "scores": [list(row) for row in self.scores],
         }  # fmt: skip
 
+    def differ(self, now: "EarlierPredictions") -> bool:
+        """Are these surely other predictions than the earlier ones: by class, group or scores in the same ranges?"""
+        is_other = (self.predicted, self.groups) != (now.predicted, now.groups)
+        return is_other or (self.ranges == now.ranges and self.scores != now.scores)
+
+    def has_comparable_scores(self, now: "EarlierPredictions") -> bool:
+        """Were the scores of the earlier predictions counted in the same ranges? Of none there is nothing to compare."""
+        return self.ranges == now.ranges or not (self.ranges and now.ranges)
+
     def list_differences(self, now: "EarlierPredictions") -> list[str]:
         """Describe what clearly differs between earlier and new predictions: by more than chance, in at least a tenth."""
         if bool(self.ranges) != bool(now.ranges):

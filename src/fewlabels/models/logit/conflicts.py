@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betainc, digamma, expit, ndtri
+from scipy.special import betainc, betaincinv, digamma, expit, ndtri
 
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.joint import CellAccuracies
@@ -23,7 +23,7 @@ JEFFREYS = 0.5
 LEAST = 0.5  # pseudo-count of either outcome that is left of a fit without a group's own labels
 LEVEL = 0.95
 EDGE = 1e-6
-GRID = np.concatenate([[0.0], expit(np.linspace(-9.0, 9.0, 121)), [1.0]])  # accuracies
+QUANTILES = expit(np.linspace(-9.0, 9.0, 61))  # of both distributions, at which their mixture is evaluated
 PerCell = Float[np.ndarray, " cell"]
 
 
@@ -64,6 +64,7 @@ class ConflictingAccuracies:
         drawn, there = self.model.draw(rng, n), self._there
         model, weight = drawn[:, there], self.weight[there]
         own = rng.beta(self.right[there] + JEFFREYS, self.wrong[there] + JEFFREYS, size=model.shape)
+        own = _order_like(own, model)
         further = np.where(weight < 0, np.minimum(model, own), np.maximum(model, own))
         drawn[:, there] = np.where(rng.random(own.shape) < np.abs(weight), further, model)
         return drawn
@@ -80,27 +81,42 @@ class ConflictingAccuracies:
         mean = np.clip(self.model.mean[there], EDGE, 1 - EDGE)
         low, high = (end[there] for end in self.ends)
         strength = _find_strength(mean, high - low)
-        own = betainc((self.right[there] + JEFFREYS)[:, None], (self.wrong[there] + JEFFREYS)[:, None], GRID)
-        model = betainc((strength * mean)[:, None], (strength * (1 - mean))[:, None], GRID)
+        of_labels = (self.right[there] + JEFFREYS)[:, None], (self.wrong[there] + JEFFREYS)[:, None]
+        of_model = (strength * mean)[:, None], (strength * (1 - mean))[:, None]
+        ends = np.zeros((len(there), 1)), np.ones((len(there), 1))
+        at = np.sort(np.hstack([*ends, *(betaincinv(*shape, QUANTILES) for shape in (of_labels, of_model))]), axis=1)
+        own, model = betainc(*of_labels, at), betainc(*of_model, at)
         weight = self.weight[there][:, None]
-        further = np.where(weight < 0, 1 - (1 - model) * (1 - own), model * own)
-        return _Mixture(model + np.abs(weight) * (further - model))
+        further = np.where(weight < 0, np.maximum(model, own), np.minimum(model, own))
+        return _Mixture(at, model + np.abs(weight) * (further - model))
 
 
 @dataclass(frozen=True)
 class _Mixture:
-    """Distribution functions on a grid."""
+    """Distribution functions of cells with conflicts, each at accuracies of its own."""
 
+    at: Float[np.ndarray, "conflict point"]
     below: Float[np.ndarray, "conflict point"]
 
     @property
     def mean(self) -> Float[np.ndarray, " conflict"]:
         """Mean of the distributions of cells with conflicts."""
-        return np.trapezoid(1 - self.below, GRID, axis=1)
+        return np.trapezoid(1 - self.below, self.at, axis=1)
 
     def quantile(self, q: float) -> Float[np.ndarray, " conflict"]:
         """Quantile of the distributions of cells with conflicts."""
-        return np.array([np.interp(q, below, GRID) for below in self.below])
+        return np.array([np.interp(q, below, at) for below, at in zip(self.below, self.at, strict=True)])
+
+
+def _order_like(
+    own: Float[np.ndarray, "draw conflict"], model: Float[np.ndarray, "draw conflict"]
+) -> Float[np.ndarray, "draw conflict"]:
+    """Order draws from a cell's own labels as the model's are: the model has seen the same labels.
+
+    So where both say the same, the lower (or higher) of the two is no further off than either.
+    """
+    rank = np.argsort(np.argsort(model, axis=0), axis=0)
+    return np.take_along_axis(np.sort(own, axis=0), rank, axis=0)
 
 
 def include_conflicts(projected: Sequence[CellAccuracies], right: PerCell, wrong: PerCell) -> list[CellAccuracies]:

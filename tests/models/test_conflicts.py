@@ -59,7 +59,7 @@ def test_labels_that_are_as_expected_or_missing_have_no_weight():
 def test_the_weight_grows_with_the_conflict_and_has_its_sign():
     weight = weigh(*pulled([6, 5, 10], [4, 5, 10]))
     assert -1 < weight[2] < weight[1] < weight[0] < 0
-    assert weigh(*pulled([20], [0], alpha=25.0, beta=25.0))[0] > 0.5
+    assert weigh(*pulled([80], [0], alpha=25.0, beta=25.0))[0] > 0.5
 
 
 @pytest.mark.parametrize("n", [5, 20, 80])

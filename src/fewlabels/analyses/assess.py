@@ -75,7 +75,7 @@ def assess(
 
     >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 8 + ["b"] + ["b"] * 4 + ["a"] * 4 + [None]})
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
-    [('a', 9, 0.8), ('b', 8, 0.6)]
+    [('a', 9, 0.7), ('b', 8, 0.6)]
     >>> assess(y_pred=["a"] * 9, y_true=["a"] * 8 + ["b"], metric="recall", by="all", prior="flat").metric
     'recall'
     """

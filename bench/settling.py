@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 import fewlabels as fl
 from bench.harness.main import Benchmark, start_in_batches
-from bench.harness.page import Columns, figure, points, show_table, text
+from bench.harness.page import Columns, figure, points, show_notes, show_table, text
 from bench.harness.pools import add_pools_option, read_columns
 from bench.harness.rows import Row, Rows, select
 
@@ -216,6 +216,7 @@ def render(rows: Rows) -> Iterator[str]:
     cells = select(rows, "cells")
     yield "# Asking one can stop on\n\n" + (__doc__ or "").split("\n\n", 1)[1].rsplit("\n", 2)[0].strip()
     yield f"Measured on {len({row['pool'] for row in cells})} pools, {min(row['runs'] for row in cells)} to {max(row['runs'] for row in cells)} runs a row; with so few runs a share is uncertain by tens of points."
+    yield from show_notes(rows)
     yield "Percentages and points. `answer right`: of an estimate, the share of groups inside their intervals; of find-worst, the named group is the worst or within its rope."
     for title, name, least in (
         ("Stated answers of settled sessions", "answer", LEVEL), ("Broken classes of settled sessions", "broken_covered", 0.93),

@@ -145,7 +145,7 @@ def test_the_report_is_about_sets_and_counts_items(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("condition", "code"),
     [
-        ("micro.low < 1", 2), ("macro.f1.low < 0", 0), ("bug.precision.mean > 0", 2), ("subset.low < 1", 2), ("hamming.high < 0", 0),
+        ("micro.low < 1", 2), ("macro.f1.low < 0.001", 0), ("bug.precision.mean > 0", 2), ("subset.low < 1", 2), ("hamming.high < 0.001", 0),
         ("overall.low < 0.5", 1), ("low < 0.5", 1), ("micro.lw < 1", 1),
     ],
 )  # fmt: skip

@@ -78,7 +78,7 @@ class Condition:
             or (self.sign in ("<", "<=", "==") and self.number < least)
         )
         if is_never:
-            instead = f"; for {self.number:g}% write {self.number / 100:g}" if abs(self.number) <= 100 else ""
+            instead = f"; for {self.number:g}% write {self.number / 100:g}" if 1 < abs(self.number) <= 100 else ""
             raise InputError(f"fail-if: {self.name} is a fraction, so {self.name} {self.sign} {self.number:g} can never hold{instead}")  # fmt: skip
 
     def _is_about_difference(self, result: Mapping[str, Any]) -> bool:

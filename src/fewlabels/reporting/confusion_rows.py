@@ -14,7 +14,7 @@ TextTable = tuple[tuple[str, ...], list[tuple[str, ...]]]  # header and rows
 def tabulate_confusion(a: Assessment) -> tuple[str, TextTable]:
     """Return a title and the table of a confusion matrix: each row's mean and half its interval, or the largest confusions.
 
-    Names are as they stand in the data: whoever prints them escapes them.
+    Names are as they stand in the data: the code that prints them escapes them.
     """
     labels = list(dict.fromkeys(entry.label for entry in a.matrix))
     level = f"{100 * a.level:g}% interval"

@@ -69,7 +69,7 @@ def add_empty_strata(strata: Strata) -> Strata:
     """Add an empty stratum per group of people and decision, for members that the sample does not contain.
 
     One accepted person does not imply that every such person in the population is accepted, nor none that none is. A
-    decision that nobody here has gets a score beyond all that are here.
+    decision that no item here has gets a score beyond all that are here.
     """
     n = np.bincount(strata.predicted, weights=strata.n_items, minlength=TWO)
     middle = np.bincount(strata.predicted, weights=strata.n_items * strata.score, minlength=TWO) / np.maximum(n, 1)

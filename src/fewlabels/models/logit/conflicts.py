@@ -17,9 +17,8 @@ from scipy.special import betainc, betaincinv, digamma, expit, ndtri
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.joint import CellAccuracies
 
-CHANCE = (
-    0.05  # probability that an ordinary group is in conflict, in either direction: at 0.2, errors grow by up to a third
-)
+# Probability that an ordinary group is in conflict, in either direction. At 0.2 the error of groups grew by up to a third.
+CHANCE = 0.05
 FEWEST = 3  # labels that a group needs to contradict anything
 JEFFREYS = 0.5
 LEAST = 0.5  # pseudo-count of either outcome that is left of a fit without a group's own labels
